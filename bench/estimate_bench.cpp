@@ -2,7 +2,7 @@
 ///
 /// Goals, on one core of a current server, release build:
 ///   time         of Llama-3.1 405B: train() 4 microseconds, infer() 5, assemble() 600 ns; printed, not enforced
-///   software     rates of a software profile take at most twice the time of the bound; printed, not enforced
+///   software     with a software profile's rates, at most twice the time of the bound; printed, not enforced
 ///   allocations  0 in each; otherwise the program exits with 1
 
 #include <benchmark/benchmark.h>
@@ -17,7 +17,7 @@
 namespace llmcalc::bench {
 namespace {
 
-/// H100 SXM with measured fractions, so that both bound and estimate are priced; eight to a node.
+/// H100 SXM with measured fractions, so that both bound and estimate are priced; eight per node.
 Cluster h100() {
   Device d;
   d.memory = Bytes(Count{80} << 30);
@@ -54,7 +54,7 @@ void measure(benchmark::State& state, const F& f) {
   state.counters["allocations"] = static_cast<double>(taken);
 }
 
-/// A device with every rate and every software term that a profile fills in.
+/// A device with every rate and software term that a profile can set.
 Cluster h100_under_software() {
   Cluster c = h100();
   Achieved& a = c.device.achieved;

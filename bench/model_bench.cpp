@@ -24,7 +24,7 @@ namespace {
 
 using model::Backend, model::Number;
 
-/// Seconds of the fastest run of f; benchmark's own columns show the mean.
+/// Seconds of the fastest run of f; Google Benchmark's own columns show the mean.
 template <typename F>
 double fastest(benchmark::State& state, F f) {
   double best = std::numeric_limits<double>::max();
@@ -180,7 +180,7 @@ void activations() {
 
 void dropout_and_norms() {
   const model::Dropout tenth{.p = 0.1, .key = 7};
-  constexpr double mask_byte = 0.25;  // of a wide value
+  constexpr double mask_byte = 0.25;  // in wide values
   element_wise("dropout", 2, mask_byte, [tenth](Backend& b, Arrays& a) {
     return [&b, tenth, x = a.number(), mask = a.number()] { b.dropout(shape, tenth, x, mask); };
   });
@@ -378,7 +378,7 @@ void decode(benchmark::State& state, Number format) {
     t.logits(tokens(1), 1, done, &cache);
     if (++done == prompt + steps) done = prompt;
   });
-  // Every matrix, the token embedding as the head's, and keys and values; one row of the lookup tables.
+  // Reads every matrix (the token embedding as the head), keys and values, and one row of each lookup table.
   const Count saved = arch.layers * 2 * arch.hidden * prompt;
   const double bytes = static_cast<double>(124'439'808 - 1024 * 768 + saved) * static_cast<double>(cpu->number().value);
   report_bytes(state, bytes, seconds);

@@ -35,7 +35,7 @@ Arch experts() {
   return a;
 }
 
-/// A100 SXM 80 GB, eight to a node, 25 GB/s per device between nodes; with stated fractions, so that both bound and
+/// A100 SXM 80 GB, eight per node, 25 GB/s per device between nodes; with stated fractions, so that both bound and
 /// estimate are priced.
 Cluster a100() {
   Device d;

@@ -16,7 +16,7 @@
 namespace llmcalc::bench {
 namespace {
 
-/// H100 SXM, with fractions that engines approximately reach.
+/// H100 SXM, with efficiencies typical of serving engines.
 Cluster h100() {
   Device d;
   d.memory = Bytes(Count{80} << 30);
@@ -36,7 +36,7 @@ Cluster h100() {
 /// An engine with capacity for 400 thousand tokens.
 Fleet fleet() { return {.server = {.scheduler = {.sequences = 256, .blocks = 25'000}}}; }
 
-/// Open traffic whose rate is `load` times the capacity of the engine.
+/// Open-loop traffic at `load` times the engine's capacity.
 RequestTraffic traffic(const PassTimes& times, Count requests, double load) {
   const double capacity = steady_state(fleet(), times, {.prompt = 500, .generate = 200}).capacity;
   return open_traffic({.count = requests,

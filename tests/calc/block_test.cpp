@@ -31,7 +31,7 @@ TEST_CASE("a fused gated activation is a single operator", "[contract][block]") 
   CHECK(shape_of<Pointwise>(first_block(prime_gated(), inference), "mlp.act").kind == PointwiseKind::gate);
 }
 
-TEST_CASE("norms precede or follow branches as the norm placement requires", "[contract][block]") {
+TEST_CASE("norms precede or follow branches according to the norm placement", "[contract][block]") {
   Arch a = prime_gated();
   a.norm_placement = NormPlacement::post;
   CHECK(block(a) == attention + " attn.add attn.post_norm " + gated + " mlp.add mlp.post_norm");
@@ -229,7 +229,7 @@ TEST_CASE("every operator reads only tensors produced before it", "[contract][bl
     }
 }
 
-TEST_CASE("the largest block fits the capacity of the operator list", "[contract][block]") {
+TEST_CASE("the largest block fits in the operator list", "[contract][block]") {
   Arch a = even_moe();
   a.attention = AttentionKind::latent;
   a.latent = even_latent().latent;

@@ -125,7 +125,7 @@ TEST_CASE("a layer's relative-position bias is looked up only for its attention 
   check_stored(a, 6);
 }
 
-TEST_CASE("a decode step of layers with their own position tables does no lookup", "[engine][encoder]") {
+TEST_CASE("a decode step does no lookup in layers with their own position tables", "[engine][encoder]") {
   const Arch a = with_tables();
   const LayerKinds kinds = layer_kinds(a);
   const Plan plan{.batch = 3, .prompt = 100, .generate = 20};
@@ -134,7 +134,7 @@ TEST_CASE("a decode step of layers with their own position tables does no lookup
   CHECK(shape_of<Attention>(decoder, "attn.core").relative);
 }
 
-TEST_CASE("per-layer position tables are sharded by heads across tensor ranks and permit pipeline stages",
+TEST_CASE("per-layer position tables are sharded by heads across tensor ranks and work with pipeline stages",
           "[engine][encoder]") {
   Arch a = with_tables();
   CHECK(shape_of<Lookup>(cut(block_ops(a, layer_kinds(a)[0], training), {.tp = 2}), "attn.distances").width == 8);

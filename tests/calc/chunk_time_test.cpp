@@ -139,7 +139,7 @@ TEST_CASE("updated weights are gathered unit by unit, and each unit's forward wa
 
 namespace {
 
-/// ZeRO-3 forward: embedding, head and the first unit are gathered before they run, layers one unit ahead.
+/// ZeRO-3 forward: the embedding, the head and the first unit are gathered before they run, layers one unit ahead.
 double forward_of_shards(const Sample& s) {
   double end = 0;
   for (std::size_t k = 0; k < s.units.size(); ++k) {
@@ -151,7 +151,7 @@ double forward_of_shards(const Sample& s) {
   return end;
 }
 /// ZeRO-3 backward: a unit's `work` overlaps with the gather of the layer below and the reduction of the layer above.
-/// Reductions of embedding and head are exposed.
+/// Reductions of the embedding and the head are exposed.
 double backward_of_shards(const Sample& s, double (*work)(const Unit&), bool gathers, bool reduces) {
   double end = s.units.back().outside || !gathers ? 0 : s.units.back().gather;
   for (std::size_t k = s.units.size(); k-- > 0;) {

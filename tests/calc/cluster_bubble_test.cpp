@@ -57,7 +57,7 @@ textbook::StageTimes stage(const Layout& l) {
 
 }  // namespace
 
-TEST_CASE("equal stages stall exactly as long as the papers state and have no imbalance", "[cluster][bubble]") {
+TEST_CASE("equal stages have exactly the papers' pipeline stalls and no imbalance", "[cluster][bubble]") {
   const auto check = [](const Layout& l, textbook::Schedule s, Count m) {
     INFO(text_of(l) << " " << m);
     const StepTime t = run(l, m);
@@ -164,7 +164,7 @@ TEST_CASE("unequal stages wait for the slowest: the imbalance is its work minus 
   CHECK(t.total().value == Approx(((m - 1) * 19 + 72) * layer).epsilon(1e-12));
 }
 
-TEST_CASE("a single stage equals a step without a pipeline under every schedule", "[cluster][bubble]") {
+TEST_CASE("a single stage takes as long as a step without a pipeline under every schedule", "[cluster][bubble]") {
   Cases cases(21);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();

@@ -1,4 +1,4 @@
-// Bytes that a rank sends per step, derived from the seconds over links without latency and without overlap.
+// Bytes sent by a rank per step, derived from step times over links without latency and without overlap.
 
 #include <algorithm>
 
@@ -52,7 +52,7 @@ TEST_CASE("data-parallel bytes per step match the textbook for each ZeRO stage",
             p.gradient_bytes = g;
             const Count n = parameters(a).total;
             const double all = textbook::data_parallel_step(n, d, static_cast<int>(z), 2, g, m).value();
-            // Embedding and head are gathered once per micro-batch, for forward only.
+            // The embedding and the head are gathered once per micro-batch, for forward only.
             const Count once = z == Zero::weights ? mul(m, 2, outside(a)) : 0;
             INFO(d << " ranks, " << m << " micro-batches, stage " << static_cast<int>(z));
             CHECK(sent(a, p, l, Part::dp) ==
@@ -93,10 +93,10 @@ TEST_CASE("hybrid sharding gathers inside a group and all-reduces shards across 
         Approx((reduced + gathered + over_groups) * static_cast<double>(n)).epsilon(1e-12));
 }
 
-TEST_CASE("gradients of experts are reduced across ranks that hold the same experts, all others across data ranks",
+TEST_CASE("expert gradients are reduced across ranks with the same experts, all others across data ranks",
           "[cluster][bytes]") {
-  // 3 layers of 8 experts of 3 matrices of 64 x 32. With 4 expert ranks each rank holds 2 experts, and one other rank
-  // holds the same two.
+  // 3 layers with 8 experts each, 3 matrices of 64 x 32 per expert. With 4 expert ranks, each rank has 2 experts, and
+  // one other rank has the same two.
   const Layout l{.ep = 4, .dp = 8};
   Arch a = even_moe();
   const Count all_experts = 3 * 8 * 3 * 64 * 32, rest = parameters(a).total - all_experts;
@@ -105,8 +105,9 @@ TEST_CASE("gradients of experts are reduced across ranks that hold the same expe
         Approx(experts + 2 * 7.0 / 8 * 4 * static_cast<double>(rest)).epsilon(1e-12));
 }
 
-TEST_CASE("both copies of a token embedding shared by the first and last stage are reduced across data ranks",
-          "[cluster][bytes]") {
+TEST_CASE(
+    "gradients of both copies of a token embedding shared by the first and last stage are reduced across data ranks",
+    "[cluster][bytes]") {
   Arch a = even();
   a.layers = 4;
   a.tied_head = true;
@@ -218,7 +219,7 @@ TEST_CASE("Narayanan's volumes are 8 b s h (t-1)/t elements per layer and b s h 
 
 namespace {
 
-/// Step seconds that a pipeline of equal layers loses to the bandwidth of its messages.
+/// Step time that a pipeline of equal layers loses to limited message bandwidth, in seconds.
 double slower_by_sends(const Layout& l, Count m) {
   Arch a = even();
   a.layers = 8;
@@ -239,7 +240,7 @@ TEST_CASE("a pipeline message has b s h elements, divided among ranks under sequ
         Approx(2 * 3 * textbook::pipeline_step(2, 64, 64, 2, 1, 1, true, 2).value() / speed).epsilon(1e-9));
 }
 
-TEST_CASE("tensor-parallel ranks with equal activations send one part each across the network and gather the whole",
+TEST_CASE("tensor-parallel ranks with equal activations each send one part across the network, then all-gather",
           "[cluster][bytes]") {  // arXiv:2104.04473, section 4.1
   constexpr double slow = speed / 100, message = 2.0 * 2 * 64 * 64;
   Arch a = even();

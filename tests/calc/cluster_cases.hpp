@@ -18,7 +18,7 @@ struct ClusterCase {
   Cluster cluster;
 };
 
-/// A layout as text for failed checks.
+/// A layout as text, for failure messages.
 inline std::string text_of(const Layout& l) {
   std::string s = "tp " + std::to_string(l.tp) + (l.sp ? " sp" : "");
   for (const auto& [name, n] : {std::pair{"cp", l.cp},

@@ -68,7 +68,7 @@ TEST_CASE("a second level does not affect groups inside the first", "[cluster][e
 }
 
 TEST_CASE("an all-to-all sends each part over the level that connects the two ranks", "[cluster][exchange]") {
-  // 8 ranks per node, 4 nodes: 7 messages of M/32 inside concurrently with 24 between.
+  // 8 ranks per node, 4 nodes: 7 messages of M/32 inside a node, concurrent with 24 between nodes.
   constexpr double m = 1 << 20;
   const Layout l{.ep = 32, .dp = 32};
   const double inside = 7 * m / 32 / near, between = 24 * m / 32 / far;

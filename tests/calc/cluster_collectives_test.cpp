@@ -15,7 +15,7 @@ constexpr double near = 8e9, far = 1e9, wait_near = 1e-6, wait_far = 5e-6;
 constexpr std::array collectives{CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter};
 constexpr std::array all_ways{Collectives::ring, Collectives::tree, Collectives::in_network, Collectives::fastest};
 
-/// Nodes of 8 and a network. The flags tell whether the switches of a level reduce messages.
+/// Nodes of 8 and a network. The flags enable in-network reduction on each level.
 Cluster nodes(bool node_reduces = false, bool network_reduces = false) {
   Cluster c = device(1e12, 1e11, near, wait_near);
   c.levels[0].reduces = node_reduces;
@@ -111,7 +111,7 @@ TEST_CASE("the fastest algorithm is chosen per level for the size of the message
   CHECK_FALSE(is_tree(2, 0.5));
 }
 
-TEST_CASE("the fastest algorithm is never slower than another, and more ranks or bytes never take less time",
+TEST_CASE("the fastest algorithm is never slower than any other, and more ranks or bytes never take less time",
           "[cluster][collectives]") {
   Cases cases(61);
   for (int i = 0; i < 2000; ++i) {

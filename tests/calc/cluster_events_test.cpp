@@ -1,4 +1,4 @@
-// A step as scheduled tasks takes as long as its closed form.
+// A step's task schedule takes as long as its closed form.
 
 #include <algorithm>
 #include <map>
@@ -132,7 +132,7 @@ TEST_CASE("a task may start a given time before another task ends", "[cluster][e
   CHECK(line.tasks()[early].start == Seconds(16));  // its stream is busy until then
 }
 
-TEST_CASE("a step scheduled as tasks ends at the sum of its parts", "[cluster][events]") {
+TEST_CASE("a step's task schedule ends at the sum of its parts", "[cluster][events]") {
   Cases cases(51);
   std::map<Schedule, int> seen;
   for (int i = 0; i < 2000; ++i) {

@@ -47,14 +47,14 @@ TEST_CASE("no part of a step is negative, and its limits do not exceed the step"
   }
 }
 
-TEST_CASE("expert tensor ranks that do not divide the available ranks are a flaw, with or without experts",
+TEST_CASE("expert tensor ranks that do not divide the available ranks are a layout flaw, with or without experts",
           "[cluster][layout]") {
   CHECK(flaw(even(), {.etp = 2, .pp = 4}) == LayoutFlaw::expert_ranks);
   CHECK(flaw(even_moe(), {.etp = 2, .pp = 4}) == LayoutFlaw::expert_ranks);
   CHECK(flaw(even(), {.tp = 2, .etp = 2}) == LayoutFlaw::none);
 }
 
-TEST_CASE("all ZeRO stages are equal if no two ranks share weights", "[cluster][train]") {
+TEST_CASE("all ZeRO stages cost the same if no two ranks share weights", "[cluster][train]") {
   Cases cases(2);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();
@@ -75,7 +75,7 @@ TEST_CASE("all ZeRO stages are equal if no two ranks share weights", "[cluster][
   }
 }
 
-TEST_CASE("options of a parallel dimension have no effect if it has a single rank", "[cluster][train]") {
+TEST_CASE("options of a parallel dimension with a single rank have no effect", "[cluster][train]") {
   Cases cases(7);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();
@@ -144,7 +144,7 @@ TEST_CASE("no step is faster over a slower link", "[cluster][train]") {
   }
 }
 
-TEST_CASE("no step is slower if a larger part of its collectives is hidden", "[cluster][train]") {
+TEST_CASE("no step is slower if more of its collective time is overlapped", "[cluster][train]") {
   Cases cases(5);
   for (int i = 0; i < 1000; ++i) {
     ClusterCase c = cases.any();

@@ -39,9 +39,8 @@ Count learned(const Prices& p) {
 
 }  // namespace
 
-TEST_CASE(
-    "stages together hold one model, with a second tied table if embedding and head are apart, and two in DualPipe",
-    "[cluster][memory]") {
+TEST_CASE("stages together hold one model (two in DualPipe), plus a tied table's copy if embedding and head are apart",
+          "[cluster][memory]") {
   Cases cases(31);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = cases.any();
@@ -83,7 +82,7 @@ TEST_CASE("shards together hold a rank's states plus at most one element per sha
   }
 }
 
-TEST_CASE("ZeRO stages hold the bytes of Rajbhandari's formulas", "[cluster][memory]") {  // arXiv:1910.02054
+TEST_CASE("each ZeRO stage takes the bytes of Rajbhandari's formulas", "[cluster][memory]") {  // arXiv:1910.02054
   for (const Count d : {1, 2, 4, 8, 16})
     for (int stage = 0; stage <= 3; ++stage)
       for (const Count g : {2, 4, 6}) {
@@ -116,12 +115,12 @@ TEST_CASE("7.5 B parameters over 64 ranks take 120, 31.4, 16.6 and 1.9 GB", "[cl
   }
 }
 
-TEST_CASE("ZeRO-3 gathers two layers in addition to embedding and head, and buckets the gradients of one layer",
+TEST_CASE("ZeRO-3 gathers two layers in addition to the embedding and head, and buckets the gradients of one layer",
           "[cluster][memory]") {
   ClusterCase c{even(), {}, {.dp = 4, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;
   c.plan.global_batch = 4;
-  c.arch.vocabulary = 64;  // so that a layer is larger than embedding and head
+  c.arch.vocabulary = 64;  // so that a layer is larger than the embedding and the head
   c.arch.mlp_width = 512;
   const Prices p = price(c.arch, c.plan, c.layout, c.cluster.device);
   const Count layer = p.layer(0).learned.total, outside = p.embedding().learned.total + p.head().learned.total;
@@ -131,7 +130,7 @@ TEST_CASE("ZeRO-3 gathers two layers in addition to embedding and head, and buck
   CHECK(train(c.arch, c.plan, c.layout, c.cluster).memory.gathered == Bytes(2 * (3 * layer + outside)));
 }
 
-TEST_CASE("in a pipeline ZeRO-2 holds a stage's full gradients until their reduction", "[cluster][memory]") {
+TEST_CASE("in a pipeline, ZeRO-2 keeps a stage's full gradients until their reduction", "[cluster][memory]") {
   // A layer: q and out of 64 x 128, k and v of 64 x 64, three matrices of 64 x 128, two norms of 64. Three per stage.
   const Count layer = 2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128 + 2 * 64, table = 512 * 64, norm = 64;
   ClusterCase c{even(), {}, {.pp = 2, .dp = 4, .zero = Zero::gradients}, any_links};

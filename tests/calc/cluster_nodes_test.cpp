@@ -12,7 +12,8 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Mean number of nodes that a set of k experts touches, over all sets of experts on `allowed` nodes of `each` experts.
+/// Mean number of nodes that a set of k experts touches, over all sets of experts on `allowed` nodes with `each`
+/// experts.
 double counted(int allowed, int each, int k) {
   double sets = 0, nodes = 0;
   for (unsigned set = 0; set < 1u << (allowed * each); ++set) {
@@ -44,7 +45,7 @@ Cluster only(Cluster c, std::size_t level) {
 
 }  // namespace
 
-TEST_CASE("the expected nodes of a token are the mean over all choices of its experts", "[cluster][nodes]") {
+TEST_CASE("a token's expected number of nodes is the mean over all choices of its experts", "[cluster][nodes]") {
   for (const int nodes : {1, 2, 4})
     for (const int each : {1, 2, 4})
       for (int k = 1; k <= nodes * each && k <= 6; ++k)
@@ -100,7 +101,8 @@ TEST_CASE("a token sent once per rank moves once for each rank that it reaches",
   CHECK(bytes({.ep = 2, .once_per_rank = true, .dp = 2}) == Approx(0.5 * reached * once).epsilon(1e-12));
 }
 
-TEST_CASE("with four nodes NVLink becomes the bottleneck from 13 experts per token, 3.2 per node", "[cluster][nodes]") {
+TEST_CASE("with four nodes, NVLink becomes the bottleneck from 13 experts per token on (3.2 per node)",
+          "[cluster][nodes]") {
   // DeepSeek-V3 (arXiv:2412.19437), 3.2.2: NVLink has 3.2 times the bandwidth of InfiniBand, so 4 nodes x 3.2 experts
   // cost no more. A token uses every expert of its 4 nodes: 4 copies between nodes, K inside, equal at K = 12.8.
   const auto takes_longer = [&](Count top_k, std::size_t level) {

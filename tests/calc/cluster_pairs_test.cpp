@@ -115,7 +115,7 @@ TEST_CASE("only DualPipe and DualPipe-V pair chunk q with the chunk equally far 
   }
 }
 
-TEST_CASE("a step with pairs ends with its tasks, and its pairs save only expert time", "[cluster][pairs]") {
+TEST_CASE("a step with paired slots ends with its tasks, and pairing saves only expert time", "[cluster][pairs]") {
   Cases cases(81);
   int saving = 0;
   for (int i = 0; i < 300; ++i) {
@@ -136,7 +136,7 @@ TEST_CASE("a step with pairs ends with its tasks, and its pairs save only expert
   CHECK(saving > 50);
 }
 
-TEST_CASE("without expert collectives pairs have no effect", "[cluster][pairs]") {
+TEST_CASE("without expert collectives, pairing has no effect", "[cluster][pairs]") {
   Cases cases(82);
   for (int i = 0; i < 300; ++i) {
     const ClusterCase c = cases.any();

@@ -10,7 +10,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A ring whose messages take 1 us per step, and the microseconds of its core.
+/// A ring whose messages take 1 us per step; core time in microseconds.
 struct Ring {
   Count ranks;
   double core;
@@ -81,7 +81,7 @@ TEST_CASE("four ranks with a core of 8 and messages of 3 expose 3 forward and 15
   CHECK(b.exposed(0.5, 0.5).value == Approx(18 - 6 + 0.5 * 6 + 0.5 * 3).epsilon(1e-12));
 }
 
-TEST_CASE("a layer waits for the part of its ring that its core leaves exposed", "[cluster][ring]") {
+TEST_CASE("a layer waits for the part of its ring that its core does not overlap", "[cluster][ring]") {
   Cases cases(71);
   int hidden = 0, left = 0;
   for (int i = 0; i < 300; ++i) {

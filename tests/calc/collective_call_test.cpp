@@ -32,7 +32,7 @@ double backward_seconds(const Collective& c) {
 
 }  // namespace
 
-TEST_CASE("collectives take ring time on one-way bandwidth", "[cost][exchange]") {
+TEST_CASE("collectives take ring time at one-way bandwidth", "[cost][exchange]") {
   const Collective c{.forward_on = true,
                      .backward_on = true,
                      .regather = true,
@@ -51,7 +51,7 @@ TEST_CASE("collectives take ring time on one-way bandwidth", "[cost][exchange]")
   CHECK(forward_seconds(sum) == Approx(3 * (3 + 2 * 0.75 * 1.6)));
 }
 
-TEST_CASE("collectives of equal operation, group and size are merged", "[cost][exchange]") {
+TEST_CASE("collectives with the same operation, group and size are merged", "[cost][exchange]") {
   CollectiveCalls all;
   for (const Count elements : {100, 300, 100})
     add_forward(all, {.forward_on = true, .elements = elements, .ranks = 4}, bf16);
@@ -103,7 +103,7 @@ TEST_CASE("a route gives the number of ranks that meet on each level", "[contrac
   CHECK(spread({.tp = 2, .dp = 64}, Group::data) == Ranks{4, 8, 2, 1});
 }
 
-TEST_CASE("the number of devices of a run is the product of its parallel degrees", "[contract][layout]") {
+TEST_CASE("a run's device count is the product of its parallel degrees", "[contract][layout]") {
   const Layout l{.tp = 8, .cp = 2, .ep = 4, .etp = 2, .pp = 3, .dp = 5};
   CHECK(devices(l) == 8 * 2 * 3 * 5);
   CHECK(replica_devices(l) == 8 * 2 * 3);

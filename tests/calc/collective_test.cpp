@@ -17,7 +17,7 @@ double milliseconds(Op op, Algorithm a, Count m, Count n) {
   return 1e3 * collective_time(op, a, Bytes(m), n, slow).value;
 }
 
-/// Ring all-reduce over n ranks with n elements each that counts the elements sent by each rank.
+/// Ring all-reduce over n ranks with n elements each; counts the elements that each rank sends.
 struct Ring {
   std::vector<std::vector<long>> data;
   std::vector<Count> sent;
@@ -42,7 +42,7 @@ struct Ring {
 
 }  // namespace
 
-TEST_CASE("a simulated ring all-reduce moves the volume of the formula and computes the sums", "[collective]") {
+TEST_CASE("a simulated ring all-reduce moves the formula's volume and computes the sums", "[collective]") {
   const std::size_t n = GENERATE(2u, 3u, 5u, 8u);
   Ring ring(n);
   ring.all_reduce();
@@ -78,7 +78,7 @@ TEST_CASE("tree levels are rounded up if the number of ranks is not a power of t
   CHECK(collective_schedule(Op::broadcast, Algorithm::tree, 9)->rounds == 4);
 }
 
-TEST_CASE("one rank communicates no bytes", "[collective]") {
+TEST_CASE("a single rank communicates no bytes", "[collective]") {
   for (const auto op : {Op::broadcast, Op::gather, Op::reduce, Op::all_gather, Op::all_reduce, Op::p2p}) {
     CHECK(collective_time(op, default_algorithm(op), Bytes(1000), 1, Link{}) == Seconds(0));
     CHECK(collective_volume(op, default_algorithm(op), Bytes(1000), 1).numerator == Bytes(0));

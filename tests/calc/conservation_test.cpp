@@ -1,5 +1,5 @@
-// Every message sent is received: pipeline messages one by one, and collectives inside layers by the tensors before and
-// after them.
+// Every message sent is received: pipeline messages are checked one by one, and collectives inside layers by the
+// tensors before and after them.
 
 #include <map>
 #include <tuple>

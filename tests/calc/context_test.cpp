@@ -77,7 +77,7 @@ std::vector<Pricing> conventions() {
   return r;
 }
 
-/// Bytes that a rank of `group` sends forward and backward, from the volumes of the operations.
+/// Bytes that a rank of `group` sends forward and backward, derived from the operations' volumes.
 struct Sent {
   Fraction forward, backward;
   Fraction all() const { return forward + backward; }
@@ -131,7 +131,7 @@ TEST_CASE("every causal pair belongs to one context rank, and all ranks have the
   }
 }
 
-TEST_CASE("the FLOPs of context ranks add up to the whole in every convention", "[contract][context]") {
+TEST_CASE("the FLOPs of context ranks add up to the total in every convention", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const Count c : {2, 4, 8}) {
@@ -149,7 +149,7 @@ TEST_CASE("the FLOPs of context ranks add up to the whole in every convention", 
       }
 }
 
-TEST_CASE("the windowed core of a rank does the mean of all ranks' work, rounded up", "[contract][context]") {
+TEST_CASE("a rank's windowed core does the mean work of all ranks, rounded up", "[contract][context]") {
   for (const bool chunked : {false, true})
     for (const ContextMethod method : {ContextMethod::ring, ContextMethod::all_gather})
       for (const Pricing& p : conventions()) {
@@ -162,7 +162,7 @@ TEST_CASE("the windowed core of a rank does the mean of all ranks' work, rounded
       }
 }
 
-TEST_CASE("head, loss and embedding process only a rank's tokens", "[contract][context]") {
+TEST_CASE("the head, the loss and the embedding process only a rank's own tokens", "[contract][context]") {
   for (const ContextMethod method : methods) {
     const Layout four = over(4, method);
     const OpList head = cut(head_ops(even(), training), four), table = cut(embedding_ops(even(), training), four);
@@ -288,7 +288,7 @@ TEST_CASE("a context rank saves its share of the tensors, and more under Ulysses
       }
 }
 
-TEST_CASE("Ulysses saves queries, keys and values by heads, and the output by heads and by tokens",
+TEST_CASE("Ulysses saves queries, keys and values sharded by heads, and the output by heads and by tokens",
           "[contract][context]") {
   const Count input = sequences * seq * 64;
   Pricing p;
@@ -338,7 +338,7 @@ TEST_CASE("peaks under context parallelism equal the sum of live tensors", "[con
         }
 }
 
-TEST_CASE("one context rank leaves a block unchanged", "[contract][context]") {
+TEST_CASE("a single context rank leaves a block unchanged", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const auto& [tp, sp] : {std::pair<Count, bool>{1, false}, {4, false}, {4, true}}) {
@@ -349,7 +349,7 @@ TEST_CASE("one context rank leaves a block unchanged", "[contract][context]") {
       }
 }
 
-TEST_CASE("context ranks further shard the tensor ranks' work and collectives", "[contract][context]") {
+TEST_CASE("context ranks also shard the tensor ranks' work and collectives", "[contract][context]") {
   for (const ContextMethod method : methods) {
     const OpList tensor = first_block(even(), training, {.tp = 2, .sp = true}),
                  both = first_block(even(), training, over(4, method, 2, true));
@@ -376,7 +376,8 @@ TEST_CASE("recomputing the attention core repeats its collectives", "[contract][
   }
 }
 
-TEST_CASE("sequence length, heads and attention kind must suit the context ranks", "[contract][context]") {
+TEST_CASE("sequence length, heads and attention kind must be compatible with the context ranks",
+          "[contract][context]") {
   CHECK(flaw(even(), over(4, ContextMethod::ring), 32) == LayoutFlaw::none);
   CHECK(flaw(even(), over(4, ContextMethod::ring), 36) ==
         LayoutFlaw::context_tokens);  // 36 tokens do not divide into 8 pieces

@@ -89,7 +89,7 @@ TEST_CASE("tokens touch the expected number of experts", "[cost]") {
   CHECK(c.moved.weights == Approx(37.0 / 8 * 2 * 35));
 }
 
-TEST_CASE("a lookup reads its tokens' rows and has the table as parameters", "[cost]") {
+TEST_CASE("a lookup reads its tokens' rows, and its parameters are the table", "[cost]") {
   const Shape s = Lookup{3, 19, 13};
   CHECK(forward(s, train).model == Flops());
   CHECK(forward(s, train).moved.weights == 2 * 3 * 13);
@@ -156,7 +156,7 @@ TEST_CASE("chunks of 8192 score half as many pairs as a window of 8192 at 131,07
   CHECK(twice_pairs(131072, 0, {8192}, AttentionFlops::causal_exact) == 8192 * 8193 + 2 * 122880 * 8192);
 }
 
-TEST_CASE("an attention core takes four FLOPs per pair, head and width", "[cost]") {
+TEST_CASE("an attention core takes four FLOPs per pair, head and channel", "[cost]") {
   Pricing p = train;
   const Shape s = core(4, 0);
   CHECK(forward(s, p).model == Flops(4 * 6 * 5 * 16));
@@ -268,7 +268,7 @@ TEST_CASE("a loss reads logits and writes their gradient in their storage format
   CHECK(backward(loss, p).moved.activations == 8 * 3 * 19);
 }
 
-TEST_CASE("a head writes logits in their storage format, and in generation in the compute format", "[cost]") {
+TEST_CASE("a head writes logits in their storage format, or in the compute format during generation", "[cost]") {
   const Shape head = Linear{.rows = 3, .in = 5, .out = 19};
   const auto written = [&](const Pricing& p) {
     return forward(head, p, Component::lm_head).moved.activations - 2 * 3 * 5;

@@ -41,7 +41,7 @@ Flops core(const Attention& s, const Plan& p) { return forward(Shape(s), pricing
 
 }  // namespace
 
-TEST_CASE("the pairs of a packed sequence lie inside its documents, also with a window or chunks",
+TEST_CASE("the pairs of a packed sequence lie inside its documents, even with a window or chunks",
           "[cost][documents]") {
   const std::vector<Count> document_of{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3};
   const Documents documents = packed({{1, 7}, {2, 3}, {1, 1}});

@@ -45,7 +45,7 @@ TEST_CASE("plain formats take their bit width", "[cost][dtype]") {
   CHECK(bytes("int4", 1, 3) == 2);  // rounded up to whole bytes
 }
 
-TEST_CASE("scales per row, per group and per tensor are added", "[cost][dtype]") {
+TEST_CASE("scales per row, per group and per tensor are included", "[cost][dtype]") {
   CHECK(bytes("int8", 7, 100) == 7 * (100 + 4));
   CHECK(bytes("awq", 7, 256) == 7 * 2 * (64 + 2) + 7);  // plus half a byte of zero point for each of 14 groups
   CHECK(bits_per_weight(*dtype("gptq")) == 4.15625);

@@ -42,7 +42,7 @@ constexpr Step training{.sequences = 2, .queries = 6, .training = true};
 
 }  // namespace
 
-TEST_CASE("every token of an encoder attends to every token under all conventions", "[engine][encoder]") {
+TEST_CASE("every encoder token attends to every token under all conventions", "[engine][encoder]") {
   const Attention core = shape_of<Attention>(first_block(encoder(), training), "attn.core");
   for (const AttentionFlops c : {AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact})
     CHECK(forward(core, {.convention = c}).model == flops(2, 2, 16, 6 * 6, 8 + 8));

@@ -183,7 +183,7 @@ inline OpList first_block(const Arch& a, const Step& s, const Layout& layout = {
   return cut(block_ops(a, first_kind(a), s), layout);
 }
 
-/// Parameters of the operators with a name prefix, in all layers.
+/// Parameters of the operators whose names start with a prefix, in all layers.
 inline Count parameters_of(const Arch& a, std::string_view prefix) {
   Count n = 0;
   for (const LayerKind& kind : layer_kinds(a))

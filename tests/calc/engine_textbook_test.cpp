@@ -1,4 +1,5 @@
-// Saved bytes of a block by data flow, compared with closed forms of activation memory and the terms that these omit.
+// Bytes saved by a block, derived from data flow, compared with closed forms of activation memory plus the terms that
+// these omit.
 
 #include "calc/cost/cost.hpp"
 #include "calc/operator/liveness.hpp"
@@ -88,7 +89,7 @@ TEST_CASE("bytes saved by data flow match the closed form in every storage optio
   });
 }
 
-TEST_CASE("norms beyond a block's two save their input and statistic", "[textbook][liveness]") {
+TEST_CASE("norms beyond the two of a plain block save their input and statistic", "[textbook][liveness]") {
   for_each_pricing([](const Pricing& p, Count bytes, bool statistics) {
     Arch a = prime_gated();
     a.norm_placement = NormPlacement::post;  // reads x directly, but the sums are saved: as many tensors as pre-norm
@@ -108,7 +109,8 @@ TEST_CASE("norms beyond a block's two save their input and statistic", "[textboo
   });
 }
 
-TEST_CASE("a mixture of experts saves its closed form in place of the dense MLP", "[textbook][liveness]") {
+TEST_CASE("a mixture of experts saves the bytes of its closed form in place of the dense MLP's",
+          "[textbook][liveness]") {
   for_each_pricing([](const Pricing& p, Count bytes, bool) {
     Arch a = prime_moe();
     const auto glu = closed(a, training, p).glu;

@@ -94,7 +94,7 @@ Fraction bytes_sent(const OpList& ops, const Layout& l, Group group, bool is_bac
 
 bool same_inputs(const Op& a, const Op& b) { return std::equal(a.in.begin(), a.in.end(), b.in.begin(), b.in.end()); }
 
-/// Random layouts of 1 to 8 ranks of each kind that are valid for the architecture.
+/// Random layouts, valid for the architecture, with 1 to 8 ranks of each kind.
 std::vector<Layout> random_layouts(const Arch& a, std::size_t n) {
   std::mt19937 random(7);
   const auto draw = [&](std::initializer_list<Count> of) { return of.begin()[random() % of.size()]; };
@@ -148,7 +148,7 @@ TEST_CASE("collectives precede and follow sharded experts", "[contract][expert]"
 TEST_CASE("expert collectives deliver as many elements as are read, and backward mirrors forward",
           "[contract][expert]") {
   // Copies that a rank sends: 64 tokens over 2 tensor and 2 context ranks, each to 2 experts. With 2 expert tensor
-  // ranks twice as many.
+  // ranks, twice as many.
   const Count sent = tokens / 4 * top_k * hidden;
   using C = CollectiveOp;
   struct Expected {
@@ -178,7 +178,7 @@ TEST_CASE("expert collectives deliver as many elements as are read, and backward
   CHECK(i == all.size());
 }
 
-TEST_CASE("a rank's price list is its share of the model's work and weights", "[contract][expert]") {
+TEST_CASE("a rank's prices cover its share of the model's work and weights", "[contract][expert]") {
   Plan plan;
   plan.seq = seq;
   plan.micro_batch = sequences;
@@ -259,7 +259,7 @@ TEST_CASE("the weights of all ranks are the model's plus the listed replicas", "
     }
 }
 
-TEST_CASE("peaks with all kinds of ranks equal the sum of live tensors", "[contract][expert]") {
+TEST_CASE("peaks under combined parallelism equal the sum of live tensors", "[contract][expert]") {
   std::size_t longest = 0;
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 60)) {
@@ -285,7 +285,8 @@ TEST_CASE("peaks with all kinds of ranks equal the sum of live tensors", "[contr
   CHECK(longest == 34 + 6 + 2 + 4);
 }
 
-TEST_CASE("without expert and context ranks a layout has the operators of tensor parallelism", "[contract][expert]") {
+TEST_CASE("without expert or context ranks, a layout has only the operators of tensor parallelism",
+          "[contract][expert]") {
   for (Arch a : mixtures())
     for (const bool dense : {false, true})
       for (const Layout& l :
@@ -337,7 +338,7 @@ TEST_CASE("expert ranks save the rows sent to them, and ranks that share a width
   CHECK(saved({.ep = 2, .etp = 4, .dp = 8}) == alone + Bytes(2 * tokens * top_k * hidden * 3));
 }
 
-TEST_CASE("a rank reads only those of its experts that tokens of any rank visit", "[cost][expert]") {
+TEST_CASE("a rank reads only its experts that receive a token from any rank", "[cost][expert]") {
   // 8 experts over 4 ranks, 1 token on each, 2 experts per token: 4 tokens miss an expert with probability (3/4)^4.
   const Step one{.sequences = 1, .queries = 1, .training = true};
   const Linear up = shape_of<Linear>(first_block(even_moe(), one, {.ep = 4, .dp = 4}), "mlp.expert_up");
@@ -371,7 +372,8 @@ TEST_CASE("tensor ranks reduce gradients of a router on token shards, but not of
   CHECK(divided == 2 * (3 * hidden * 16 + 2 * 16 + hidden));
 }
 
-TEST_CASE("expert ranks reuse other ranks, divide the experts and route separate tokens", "[contract][layout]") {
+TEST_CASE("expert ranks are drawn from other dimensions, divide the experts and route separate tokens",
+          "[contract][layout]") {
   const auto of = [](const Layout& l) { return flaw(even_moe(), l); };
   CHECK(of({.ep = 8, .dp = 8}) == LayoutFlaw::none);
   CHECK(of({.ep = 16, .dp = 16}) == LayoutFlaw::experts);

@@ -275,7 +275,7 @@ TEST_CASE("layers without backward are not recomputed", "[freeze]") {
   CHECK(saved() == 2 * input);
 }
 
-TEST_CASE("layers that are not adjacent can be frozen, and every layer belongs to one kind", "[freeze]") {
+TEST_CASE("non-adjacent layers can be frozen, and every layer belongs to one kind", "[freeze]") {
   Arch a = deep(even_moe(), 9);
   a.moe.layers = LayerSet::every(1, 2, 9);
   for (const Frozen& f : {Frozen{}, lower(3), Frozen{.layers = LayerSet::every(0, 2, 9)},
@@ -307,7 +307,7 @@ TEST_CASE("a router without backward saves only the choice that trained experts 
   CHECK(first_layer_op(a, frozen({.parts = with(before, FreezePart::experts)}), "mlp.route").saved == Bytes());
 }
 
-TEST_CASE("a naive core without backward holds its scores only while it runs", "[freeze]") {
+TEST_CASE("a naive core without backward keeps its scores only while it runs", "[freeze]") {
   const Arch a = even();
   Plan p = frozen({.parts = with(blocks, FreezePart::embedding)});
   p.attention = AttentionImpl::naive;
@@ -317,7 +317,7 @@ TEST_CASE("a naive core without backward holds its scores only while it runs", "
   CHECK(core.scratch == Bytes(2 * 512 * 512 * a.heads));
 }
 
-TEST_CASE("chunks of logits have whole tokens, and the input gradient of a frozen head is held until backward",
+TEST_CASE("chunks of logits have whole tokens, and the input gradient of a frozen head is kept until backward",
           "[freeze]") {
   Arch a = even();
   a.tied_head = false;

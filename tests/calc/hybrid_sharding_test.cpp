@@ -73,7 +73,7 @@ TEST_CASE("copies of sharded states hold the same bytes as a run on one copy", "
   }
 }
 
-TEST_CASE("with copies of sharded states only sums of shards leave a copy", "[cluster][bytes][hsdp]") {
+TEST_CASE("under hybrid sharding, only sums of shards leave a copy", "[cluster][bytes][hsdp]") {
   Cases cases(42);
   int compared = 0;
   while (compared < 300) {
@@ -99,7 +99,7 @@ TEST_CASE("with copies of sharded states only sums of shards leave a copy", "[cl
   }
 }
 
-TEST_CASE("experts divide over the ranks of a copy as over the ranks of a run on one copy", "[cluster][layout][hsdp]") {
+TEST_CASE("experts are divided over a copy's ranks as in a run on one copy", "[cluster][layout][hsdp]") {
   Cases cases(43);
   for (int i = 0; i < 2000; ++i) {
     Layout one = cases.layout();

@@ -32,7 +32,7 @@ Arch chunked() {
   return a;
 }
 
-/// Bytes that a decode step must read of a dense model: all weights except the token embedding, a table row per token,
+/// Bytes of a dense model that a decode step must read: all weights except the token embedding, a table row per token,
 /// and the table as a matrix if it is the head.
 double must_read(const Arch& a, const Plan& p) {
   const DType weights = p.weight_precision[Component::mlp];
@@ -44,7 +44,7 @@ double must_read(const Arch& a, const Plan& p) {
 
 }  // namespace
 
-TEST_CASE("a decode step reads weights in their storage bytes", "[contract][infer]") {
+TEST_CASE("a decode step reads the stored bytes of the weights", "[contract][infer]") {
   Arch a = even();
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = a.head_bias = true;
   for (const bool tied : {false, true})
@@ -91,7 +91,7 @@ TEST_CASE("a prefill reads at most the bytes of the cache", "[contract][infer]")
     CHECK(prefill(a, p, h100, 100).rank.moved.cache <= 2 * d(cache_bytes(a, p, 100).value));
 }
 
-TEST_CASE("a recurrent state is read and written in its storage bytes", "[contract][infer]") {
+TEST_CASE("a recurrent state is read and written in its storage format", "[contract][infer]") {
   Arch a = even();
   a.linear_layers = LayerSet::all(3);
   Plan p;
@@ -118,7 +118,7 @@ TEST_CASE("without a cache a step recomputes the whole sequence", "[contract][in
   }
 }
 
-TEST_CASE("a windowed layer's cache is full after as many tokens as its window is long", "[contract][infer]") {
+TEST_CASE("a windowed layer's cache stops growing at the window's length", "[contract][infer]") {
   Plan p;
   const Count layer = 2 * 8 * 8 * 2;  // K and V, 8 heads of 8, 16 bits; 2 full and 3 windowed layers
   for (const Count context : {1, 36, 37}) CHECK(cache_bytes(windowed(), p, context) == Bytes(5 * layer * context));
@@ -191,7 +191,7 @@ TEST_CASE("piecewise linear functions are summed exactly, including kinks", "[co
     }
 }
 
-TEST_CASE("the first token comes with the prefill, and each later token with a step", "[contract][infer]") {
+TEST_CASE("the prefill produces the first token, and each decode step one more", "[contract][infer]") {
   Plan p;
   p.prompt = 40;
   p.generate = 1;
@@ -246,7 +246,7 @@ TEST_CASE("ranks divide a dense step's weights, cache and work, and pay for coll
 
 // ---- Memory limits
 
-/// Whether `batch` sequences of `context` tokens fit, of which the plan's `generate` are generated.
+/// Whether `batch` sequences of `context` tokens fit; the plan's `generate` tokens of each are generated.
 bool fits(const Arch& a, Plan p, const Layout& l, const Device& device, Count batch, Count context) {
   p.batch = batch;
   p.generate = std::clamp<Count>(context - 1, 0, p.generate);
@@ -285,7 +285,7 @@ TEST_CASE("a context never exceeds the learned positions", "[contract][infer]") 
   CHECK(limits(a, {}, {}, h100.device).max_context == 1024);
 }
 
-TEST_CASE("the context at which the cache equals the weights is found for every batch", "[contract][infer]") {
+TEST_CASE("the context at which the cache is as large as the weights is found for every batch", "[contract][infer]") {
   const Arch a = llama31_8b();
   for (const Count batch : {1, 8, 64, 4096}) {
     CAPTURE(batch);
@@ -303,7 +303,7 @@ TEST_CASE("the context is unlimited without a cache", "[contract][infer]") {
   CHECK_FALSE(limits(llama31_8b(), p, {}, h100.device).max_context.has_value());
 }
 
-TEST_CASE("a cache with windows in all layers never equals the weights", "[contract][infer]") {
+TEST_CASE("if every layer has a window, the cache never grows as large as the weights", "[contract][infer]") {
   Arch a = even();
   a.local = {{37}, LayerSet::all(3)};
   CHECK_FALSE(cache_equals_weights_context(a, {}).has_value());

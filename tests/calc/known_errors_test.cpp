@@ -32,7 +32,7 @@ Plan step_roofline(Count batch, Count prompt) {
   return p;
 }
 
-/// Seconds of a decode step in the usual estimate by hand: matmul weights and cache, without norms and table rows.
+/// Seconds of a decode step in the usual hand estimate: matmul weights and cache, without norms and table rows.
 double by_hand(const Arch& a, const Plan& p, const Cluster& dev, Count context) {
   const PassEstimate e = decode(a, p, dev, context);
   const Parameters n = parameters(a);
@@ -210,7 +210,7 @@ TEST_CASE("time per token grows with the cache", "[known-errors]") {
   CHECK(far - near == Approx(8 * 100000 * 131072.0 / 3.35e12));
 }
 
-TEST_CASE("tied embeddings are held once and untied ones twice", "[known-errors]") {
+TEST_CASE("tied embeddings are stored once, and untied ones twice", "[known-errors]") {
   Arch a = llama31_8b();
   CHECK(parameters(a).total == 8030261248);
   a.tied_head = true;
@@ -220,7 +220,7 @@ TEST_CASE("tied embeddings are held once and untied ones twice", "[known-errors]
   CHECK(weights_bytes(a, {}) == Bytes(2 * parameters(a).total));
 }
 
-TEST_CASE("FLOPs of a token follow the active parameters, and memory all parameters", "[known-errors]") {
+TEST_CASE("a token's FLOPs follow the active parameters, and memory follows all parameters", "[known-errors]") {
   const Parameters p = parameters(mixtral_8x7b());
   CHECK(p.total == 46702792704);
   CHECK(p.active == 12879925248);
@@ -298,7 +298,7 @@ TEST_CASE("tokens per second count every micro-batch", "[known-errors]") {
   CHECK(tokens_per_second(many, many.bound) == 16 * 2048 / many.bound.total().value);
 }
 
-TEST_CASE("gradients and activations are held at the same time", "[known-errors]") {
+TEST_CASE("gradients and activations are in memory at the same time", "[known-errors]") {
   const Plan p = micro_batch_of(2048);
   const Memory m = training_memory(llama31_8b(), p);
   CHECK(m.peak >= m.weights + m.gradients + m.optimizer + m.activations);
@@ -324,7 +324,7 @@ TEST_CASE("attention conventions differ at long contexts", "[known-errors]") {
   CHECK(core > 4 * linear);
 }
 
-TEST_CASE("time and memory include embedding and head", "[known-errors]") {
+TEST_CASE("time and memory include the embedding and the head", "[known-errors]") {
   const Plan p = micro_batch_of(2048);
   const Memory m = training_memory(llama31_8b(), p);
   CHECK(m.weights == Bytes(2 * 8030261248));

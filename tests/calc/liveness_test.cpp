@@ -1,5 +1,5 @@
-// Tensors saved for backward and peaks of live tensors, against a simulation that uses only when a tensor is made, read
-// and last read.
+// Tensors saved for backward and peaks of live tensors, compared with a simulation that uses only when each tensor is
+// produced, read and last read.
 
 #include "calc/operator/liveness.hpp"
 
@@ -18,7 +18,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-// ---- Independent simulation: storages with a birth and a death.
+// ---- Independent simulation: storages and their lifetimes.
 
 struct Options {
   Pricing price;
@@ -143,7 +143,7 @@ class Simulation {
   }
   static bool is_sum(const Op& op) { return is(PointwiseKind::add, op); }
   /// Whether t's gradient is used after others have accumulated into the shared buffer: t is a sum's second input and
-  /// was made first.
+  /// was produced first.
   bool waits(const Op& op, TensorId t) const {
     return t == op.in[1] && root_.at(op.in[0]) != block_input && made_.at(root_.at(t)) < made_.at(root_.at(op.in[0]));
   }
@@ -291,7 +291,7 @@ TEST_CASE("saved bytes and peaks of a plain block match a count by hand", "[cost
   CHECK(l.backward == l.saved + Bytes(tokens * 2 * (13 + 17)));
 }
 
-TEST_CASE("the first input of a sum is made first, since backward needs its shared gradient longest",
+TEST_CASE("the first input of a sum is produced first, since backward needs its shared gradient longest",
           "[cost][liveness]") {
   std::vector<std::pair<std::string, Arch>> all = variants();
   Arch both = prime_gated();
@@ -344,7 +344,7 @@ TEST_CASE("the inference peak matches the simulation", "[contract][liveness]") {
   }
 }
 
-TEST_CASE("selective recomputation holds the scores only while they are used", "[contract][liveness]") {
+TEST_CASE("selective recomputation keeps the scores only while they are used", "[contract][liveness]") {
   for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash})
     for (const Count queries : {3, 96}) {  // 96: the scores outweigh the block
       Options o{priced(attention)};
@@ -357,14 +357,14 @@ TEST_CASE("selective recomputation holds the scores only while they are used", "
     }
 }
 
-TEST_CASE("a gated product that backward recomputes is live there", "[contract][liveness]") {
+TEST_CASE("a gated product recomputed in backward is live there", "[contract][liveness]") {
   Step fused = training;
   fused.fused_glu = true;
   Options o{priced(AttentionImpl::flash)};
   o.price.glu_store = GluStore::recompute;
   same(first_block(prime_gated(), fused), o, tokens * 13);
   Arch narrow = prime_gated();
-  narrow.mlp_width = 5;  // so that no later moment outweighs it
+  narrow.mlp_width = 5;  // so that no later point is the peak
   same(first_block(narrow, fused), o, tokens * 13);
 }
 
@@ -401,7 +401,7 @@ TEST_CASE("sequence parallelism saves shards and re-gathers them in backward", "
   }
 }
 
-TEST_CASE("saved tensors of embedding and head match the simulation", "[contract][liveness]") {
+TEST_CASE("saved tensors of the embedding and the head match the simulation", "[contract][liveness]") {
   Arch a = prime_gqa();
   a.position = Position::learned;
   a.position_rows = 23;

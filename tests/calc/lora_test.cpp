@@ -55,7 +55,7 @@ TEST_CASE("adapters have gradients and optimizer states, and frozen weights have
   }
 }
 
-TEST_CASE("frozen weights are held in the inference format, adapters in the training format", "[lora]") {
+TEST_CASE("frozen weights are stored in the inference format, adapters in the training format", "[lora]") {
   Plan p = adapted(4);
   p.base_precision = *dtype("nf4");
   Plan inference;
@@ -102,7 +102,7 @@ TEST_CASE("tensor-parallel ranks shard adapters as they shard their matrices", "
       const Memory two = trained(a, p, l).memory;
       CHECK(two.trained < one.trained);
       CHECK(2 * two.trained > one.trained);  // replicated parts are on both
-      // Forward collectives equal the whole model's: the adapter of a row shard joins the sum of its matrix.
+      // Forward collectives equal the whole model's: an adapter of a row shard is summed together with its matrix.
       const auto messages = [&](const Plan& plan) {
         Count n = 0;
         const Prices prices = price(a, plan, l, {});

@@ -1,4 +1,4 @@
-// Memory of a device: parts, ranks and the peak of a step.
+// Device memory: parts, ranks and the peak of a step.
 
 #include "calc/memory.hpp"
 
@@ -56,7 +56,7 @@ Bytes walked(const Arch& a, const Plan& p) {
 
 }  // namespace
 
-TEST_CASE("the peak of a step matches a walk over its layers forward and back", "[contract][memory]") {
+TEST_CASE("the peak of a step matches a walk over its layers forward and backward", "[contract][memory]") {
   Arch mixed = even_moe();
   mixed.layers = 5;
   mixed.moe.layers = LayerSet::every(1, 2, 5);
@@ -157,7 +157,7 @@ TEST_CASE("a cached latent row and its shared key are quantized as a single row"
   CHECK(cache_bytes_per_token(a, p).value == 3 * 34);
 }
 
-TEST_CASE("naive inference holds scores while a core runs", "[cost][memory]") {
+TEST_CASE("naive inference keeps scores in memory while a core runs", "[cost][memory]") {
   Plan p;
   p.attention = AttentionImpl::naive;
   p.prompt = 512;

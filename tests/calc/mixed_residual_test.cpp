@@ -93,7 +93,7 @@ TEST_CASE("the input of a layer that begins a block is shared with all later lay
 
 // A mix and its norm are live in addition to the layer's inputs. The peak is in the last layer: two earlier saved
 // streams and its own input. The head mixes four streams of all tokens into one row, and frees them.
-TEST_CASE("a pass holds the streams saved before a layer, and the head holds all", "[memory][mixed]") {
+TEST_CASE("a pass keeps the streams saved before a layer, and the head needs all streams", "[memory][mixed]") {
   const Bytes stream(2 * tokens * D), row(2 * D);
   const Prices prompt = price_prefill(mixed(), plan, {}, {}, tokens);
   const Liveness &begins = prompt.layer(0).alive, &others = prompt.layer(1).alive;

@@ -1,4 +1,4 @@
-// MTP modules: their parts, and their additions to a model.
+// MTP modules: their parts, and the costs that they add to a model.
 
 #include "calc/textbook/mtp.hpp"
 #include "calc/textbook/textbook.hpp"
@@ -57,7 +57,8 @@ Plan trained(Count modules) {
 
 }  // namespace
 
-TEST_CASE("an MTP module has a layer, two norms and a projection of both inputs, and shares table and head", "[mtp]") {
+TEST_CASE("an MTP module has a layer, two norms and a projection of both inputs, and shares the table and the head",
+          "[mtp]") {
   const Arch a = with_modules(prime_gated(), 1);  // D 13: q and o 2 x 13 x 15, k and v 2 x 13 x 5, MLP 3 x 13 x 17
   const Count layer = 2 * 13 * 15 + 2 * 13 * 5 + 3 * 13 * 17 + 2 * 13;
   CHECK(mtp_parameters(a).total == layer + 2 * 13 * 13 + 3 * 13);
@@ -96,7 +97,7 @@ TEST_CASE("parameters and FLOPs of MTP modules match the closed forms", "[mtp][t
   }
 }
 
-TEST_CASE("a model with unused MTP modules equals the model without modules", "[mtp]") {
+TEST_CASE("a model with unused MTP modules costs the same as one without modules", "[mtp]") {
   const Cluster c = device(1e12, 1e11);
   for (const Arch& a : models()) {
     Arch without = a;
@@ -175,7 +176,7 @@ TEST_CASE("recomputation of all layers includes a module's layer, and recomputat
   CHECK(training_flops(a, p).recompute == training_flops(a, none).recompute);
 }
 
-TEST_CASE("the cache of a model with MTP modules equals the cache of a model with as many more layers", "[mtp]") {
+TEST_CASE("MTP modules add as much cache as the same number of layers", "[mtp]") {
   Arch longer = even();
   longer.layers += 2;
   Plan p;
@@ -187,7 +188,7 @@ TEST_CASE("the cache of a model with MTP modules equals the cache of a model wit
 
 // A head whose logits are the peak holds the logits of one token, 2 bytes each, and the norm's result. A module after
 // it also needs the tokens' final hidden states: 32 x 64 values of 2 bytes.
-TEST_CASE("in a prefill, final hidden states are held for the MTP module that follows the head", "[mtp]") {
+TEST_CASE("in a prefill, final hidden states are kept for the MTP module that follows the head", "[mtp]") {
   Arch a = even();
   a.vocabulary = Count{1} << 20;
   const auto workspace = [&](Count modules) {
@@ -231,7 +232,7 @@ TEST_CASE("inference memory with MTP modules includes the pass that verifies the
   CHECK(verifying <= 2 * plain);
 }
 
-TEST_CASE("checkpoint bytes of MTP modules count only for the modules, in memory and in the bytes that a pass reads",
+TEST_CASE("checkpoint bytes of MTP modules apply only to the modules, in memory and in the bytes read by a pass",
           "[mtp]") {
   const Arch a = with_modules(even_moe(), 2);
   const auto holding = [](Count times) {
@@ -255,7 +256,7 @@ TEST_CASE("checkpoint bytes of MTP modules count only for the modules, in memory
   CHECK(read(thrice.layer(0)) == read(once.layer(0)));
 }
 
-TEST_CASE("a table that MTP modules share with the model is read in the model's bytes", "[mtp]") {
+TEST_CASE("a table that MTP modules share with the model is read in the model's storage format", "[mtp]") {
   const Arch a = with_modules(prime_gated(), 1);
   Plan plain = trained(1), held = plain;
   for (const Component c : {Component::lm_head, Component::embedding})

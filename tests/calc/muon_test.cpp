@@ -161,7 +161,7 @@ TEST_CASE("iterations take the longer of their FLOPs and their bytes", "[muon]")
   CHECK(moved(muon()) == Approx((bytes + pass) / 1e12));
 }
 
-TEST_CASE("Muon's matmuls run in bf16 even if those of the blocks run in fp8", "[muon]") {
+TEST_CASE("Muon's matmuls run in bf16 even if the blocks' matmuls run in fp8", "[muon]") {
   Cluster c = computing;
   c.device.peaks[static_cast<std::size_t>(Peak::fp8)] = FlopsPerSecond(2e12);
   Plan narrow = muon();
@@ -189,7 +189,8 @@ TEST_CASE("ranks with sharded states divide whole matrices", "[muon]") {
 }
 
 TEST_CASE("tensor-parallel ranks gather sharded matrices and all compute the same update", "[muon]") {
-  // Bytes over a link of one byte per second with no other times, minus the bytes of the same step with Adam.
+  // Bytes, as seconds on a link of one byte per second with all other times zero, minus the bytes of the same step with
+  // Adam.
   const auto gathered = [](const Arch& a, const Layout& l, Part part) {
     const Cluster slow = device(1e30, 1e30, 1);
     Plan m = muon(l.dp), without = adam();

@@ -81,7 +81,7 @@ void each_product(const Arch& a, const Plan& p, const Visit& visit) {
 
 }  // namespace
 
-TEST_CASE("operand bytes match groups visited one by one", "[narrow]") {
+TEST_CASE("operand bytes match a group-by-group count", "[narrow]") {
   for (const DType t : scaled_formats())
     for (const Count rows : {1, 5, 129})
       for (const Count depth : {1, 16, 33, 130}) {

@@ -1,4 +1,4 @@
-// Offload to the host: bytes by a second method, transfers one at a time, and laws for every plan.
+// Host offload: bytes counted by a second method, transfers one at a time, and laws for every plan.
 
 #include "calc/training/offload.hpp"
 
@@ -66,7 +66,7 @@ Landed landed(const std::vector<Passing>& units) {
 
 }  // namespace
 
-TEST_CASE("the device does not hold offloaded bytes, except for copies of gradients and buffers", "[offload][memory]") {
+TEST_CASE("the device stores no offloaded bytes, except for copies of gradients and buffers", "[offload][memory]") {
   Cases cases(91);
   int stages = 0;
   for (int i = 0; i < 1500; ++i) {
@@ -89,7 +89,7 @@ TEST_CASE("the device does not hold offloaded bytes, except for copies of gradie
       const Bytes states = a.weights + a.optimizer + (there ? a.gradients : Bytes());
       const Bytes all = b.weights + b.optimizer + (there ? b.gradients : Bytes());
       const Bytes activations = a.host - (all - states) - weights - (there ? Bytes() : gradients);
-      // With several chunks or separate weight gradients the peak without a host may be at another time.
+      // With several chunks or separate weight gradients, the peak without host offload may be at a different time.
       if (c.layout.pp == 1 || (c.layout.chunks == 1 && !splits_backward(c.layout.schedule)))
         REQUIRE(a.activations + activations == b.activations);
       REQUIRE((o.activations.numerator > 0 || activations == Bytes()));
@@ -154,7 +154,7 @@ TEST_CASE("a device holds the kept part of every layer, all of the running layer
   }
 }
 
-TEST_CASE("with weights on the host the device holds the two largest neighbors", "[offload][memory]") {
+TEST_CASE("with weights on the host, the device holds the largest pair of neighboring units", "[offload][memory]") {
   Plan p;
   p.seq = 64;
   p.global_batch = 1;
@@ -177,7 +177,7 @@ TEST_CASE("with weights on the host the device holds the two largest neighbors",
   CHECK(sharded.host == Bytes(2 * ceil_div(m.parameters, 2)));
 }
 
-TEST_CASE("the exposed part of a layer's transfers is their excess over its compute", "[offload][train]") {
+TEST_CASE("the exposed part of a layer's transfers is their excess over the layer's compute", "[offload][train]") {
   Plan p;
   p.seq = 64;
   p.micro_batch = 2;
@@ -312,7 +312,7 @@ TEST_CASE("gradients go to the host after their layer's reduction, one layer aft
   }
 }
 
-TEST_CASE("a step with a host ends with its tasks, and its parts add up to it", "[offload][events]") {
+TEST_CASE("a step with host offload ends with its tasks, and its parts add up to it", "[offload][events]") {
   Cases cases(94);
   int offloaded = 0, updated = 0;
   for (int i = 0; i < 1500; ++i) {

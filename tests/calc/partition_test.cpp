@@ -17,7 +17,7 @@ double cost(const LayerKinds& kinds, const RowCosts& costs, const ModelChunk& c)
   for (Count i = c.first; i < c.end; ++i) all += costs.layer[kind_index(kinds, i)];
   return all;
 }
-/// Work of the slowest rank: its chunks, in DualPipe of both directions.
+/// Work of the slowest rank: all its chunks, in DualPipe those of both directions.
 double slowest(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline, const Partition& p) {
   double most = 0;
   for (Count r = 0; r < pipeline.ranks; ++r) {
@@ -132,7 +132,7 @@ TEST_CASE("layers of several kinds are not spread so that ranks wait after each 
   }
 }
 
-TEST_CASE("every chunk has a layer for any costs of layers, embedding and head", "[cluster][partition]") {
+TEST_CASE("every chunk has a layer, whatever the costs of layers, embedding and head", "[cluster][partition]") {
   Cases cases(42);
   for (int i = 0; i < 2000; ++i) {
     const Pipeline p = pipeline_tests::sound(pipeline_tests::all_schedules[static_cast<std::size_t>(cases.below(10))],
@@ -245,7 +245,7 @@ TEST_CASE("Llama-3.1-405B's 126 layers on 16 stages have one less at both ends",
   CHECK(cut[0].layers() == 7);
   CHECK(cut[15].layers() == 7);
   for (Count i = 1; i < 15; ++i) CHECK(cut[i].layers() == 8);
-  // By FLOPs, zero for an embedding, the last stage and any other one have one less.
+  // By FLOPs (zero for an embedding), the last stage and any one other stage have one layer less.
   const Partition by_flops = partition(price(a, p, l, {}), p, l, Cluster{});
   CHECK(by_flops[15].layers() == 7);
   for (Count i = 0; i < 15; ++i) CHECK(by_flops[i].layers() <= 8);

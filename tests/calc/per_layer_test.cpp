@@ -1,4 +1,4 @@
-// Layers with further inputs: keys and values of another layer, or a per-layer input (Gemma 3n, Gemma 4).
+// Layers with additional inputs: keys and values of another layer, or a per-layer input (Gemma 3n, Gemma 4).
 
 #include <algorithm>
 
@@ -69,7 +69,7 @@ TEST_CASE("layers with shared keys and values neither project, cache nor save th
   CHECK(liveness(own, p, 3 * 64).saved - liveness(shared, p, 3 * 64).saved == Bytes(2 * 3 * 8 * 8 * 2));
 }
 
-TEST_CASE("gradients of shared keys and values are live before their source's backward, also in its peak breakdown",
+TEST_CASE("gradients of shared keys and values are live before their source's backward, and are in its peak breakdown",
           "[engine][per_layer]") {
   Arch a = sharing();
   a.mlp_width = 1;  // so that the core is the peak
@@ -97,7 +97,7 @@ TEST_CASE("tensors shared across layers are live until their last reader has run
   CHECK(kv_source(layer_kinds(a), 2) == -1);
 }
 
-TEST_CASE("a prefill holds tensors shared across layers, and a decode step reads the cache", "[engine][per_layer]") {
+TEST_CASE("a prefill keeps tensors shared across layers, and a decode step reads the cache", "[engine][per_layer]") {
   const Arch a = sharing();
   const Prices prompt = price_prefill(a, {.batch = 1}, {}, {}, 64);
   const Prices step = price_decode(a, {.batch = 1}, {}, {}, 64);

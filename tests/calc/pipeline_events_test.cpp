@@ -91,7 +91,7 @@ TEST_CASE("under every schedule tasks wait for their inputs and run one at a tim
   }
 }
 
-TEST_CASE("under every schedule each rank runs forward and backward of its chunks m times") {
+TEST_CASE("under every schedule, each rank runs the forward and backward of its chunks m times") {
   std::mt19937 random(22);
   Timeline line;
   PipelineTasks at;
@@ -116,7 +116,7 @@ TEST_CASE("under every schedule each rank runs forward and backward of its chunk
   }
 }
 
-TEST_CASE("sends are separated by rank, level and direction, and take the time of their boundary") {
+TEST_CASE("sends are separated by rank, level and direction, and take their boundary's time") {
   const Pipeline p{Schedule::one_f_one_b, 3, 1, 2};
   Times t = equal_times(p, 1, 1, 1);
   t.sends = {Seconds(0.5), Seconds(0.25)};

@@ -60,7 +60,8 @@ double step(const Pipeline& p, const Times& t) {
   return step_of(p, makespan(p, t.view(), room)).value;
 }
 
-/// Longest time of a rank to its last gradients, from the earliest start of its chunks minus their ready times.
+/// Longest time of a rank until its last gradients, measured from the earliest start of its chunks minus their ready
+/// times.
 double longest(const Pipeline& p, const Times& t, const ByEvents& events) {
   double most = 0;
   for (Count r = 0; r < p.ranks; ++r) {
@@ -210,7 +211,7 @@ TEST_CASE("ZB-1p never takes longer than ZB-H1, nor ZB-2p than ZB-H2") {
   CHECK(as_written > 100);
 }
 
-TEST_CASE("every further micro-batch adds the same time, whatever their number") {
+TEST_CASE("every additional micro-batch adds the same time, however many there are") {
   for (const Schedule s : all_schedules) {
     const Count v = fixed_chunks(s) == 0 ? 3 : fixed_chunks(s);
     const Pipeline some{s, 4, v, 1 << 12}, many{s, 4, v, Count{1} << 40};
@@ -233,7 +234,7 @@ TEST_CASE("with equal F, B and W no rank of ZB-V waits between its first and its
     }
 }
 
-// The same paper's evaluation has bubbles of a few percent for parts that differ as they do in practice.
+// The same paper's evaluation reports bubbles of a few percent if the parts differ as in practice.
 TEST_CASE("with unequal F, B and W ZB-V stays near its bound and below 1F1B") {
   for (const auto& [f, b, w] : {std::array{10, 11, 9}, {10, 9, 11}, {10, 12, 8}, {11, 10, 9}, {10, 10, 6}}) {
     const Pipeline p{Schedule::zb_v, 8, 2, 48}, plain{Schedule::one_f_one_b, 8, 1, 48};

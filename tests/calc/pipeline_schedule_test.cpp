@@ -12,7 +12,7 @@ TEST_CASE("schedules have their command-line names") {
 }
 
 TEST_CASE(
-    "interleaved ranks hold every P-th chunk, a V runs to the last rank and back, and DualPipe holds the model twice") {
+    "interleaved ranks have every P-th chunk, a V runs to the last rank and back, and DualPipe has the model twice") {
   CHECK(model_chunk({Schedule::interleaved, 4, 3, 4}, 1, 2) == 9);
   CHECK(model_chunk({Schedule::zb_v, 4, 2, 4}, 1, 0) == 1);
   CHECK(model_chunk({Schedule::zb_v, 4, 2, 4}, 1, 1) == 6);
@@ -22,7 +22,7 @@ TEST_CASE(
   CHECK(rank_of({Schedule::dualpipe, 4, 2, 8}, 0, 1) == 3);
 }
 
-TEST_CASE("looking up the chunk at the place of a model chunk returns that chunk") {
+TEST_CASE("looking up the chunk at a model chunk's position returns that chunk") {
   for (const Schedule s : all_schedules) {
     const Pipeline p = sound(s, 6, 3, 24);
     for (Count d = 0; d < directions(p); ++d)

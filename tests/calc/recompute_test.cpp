@@ -48,7 +48,9 @@ std::vector<Layout> layouts() {
 
 }  // namespace
 
-TEST_CASE("a block of no layers equals no recomputation, and a block of all layers full recomputation", "[train]") {
+TEST_CASE(
+    "recomputing a block of no layers equals no recomputation, and a block of all layers equals full recomputation",
+    "[train]") {
   for (const bool experts : {false, true})
     for (const Layout& l : layouts()) {
       const Arch a = layers(8, experts);
@@ -89,7 +91,7 @@ TEST_CASE("each chunk of a pipeline recomputes its own first layers", "[train]")
   CHECK(trained(a, block(2), uneven).flops.recompute == 7 * layer);
 }
 
-TEST_CASE("a group of layers saves one input, and holds the tensors of its backward while it runs", "[train]") {
+TEST_CASE("a group of layers saves one input, and keeps the tensors of its backward while it runs", "[train]") {
   const Arch a = layers(8);
   const Liveness l = price(a, none(), {}, cards.device).layer(0).alive;
   const Bytes outside = trained(a, uniform(1)).memory.activations - 8 * l.input;  // of embedding and head
@@ -131,7 +133,7 @@ TEST_CASE("a recomputed module costs the forward pass of its operators", "[train
   Count messages = 0;  // the MLP gathers its input and scatters its result
   for (const CollectiveCall& e : again(RecomputeModule::mlp).collectives) messages += e.messages;
   CHECK(messages == 2);
-  // Modules that do not contain each other together cost the sum of their costs.
+  // The costs of modules that do not contain each other add up.
   RecomputeModules both = RecomputeModule::norm;
   both.add(RecomputeModule::mlp);
   CHECK(again(both).cost.moved.total() ==

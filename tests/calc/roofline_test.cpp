@@ -34,7 +34,7 @@ TEST_CASE("an operator takes the longer of its compute and its memory time", "[c
   CHECK(bound(t) == Bound::memory);
 }
 
-TEST_CASE("a launch adds its overhead to an operator", "[cost][roofline]") {
+TEST_CASE("an operator's time includes its launch overhead", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(3);
   const Time t = op_time(cost_of(100, 0, 0, 1), op_rates(r));
@@ -43,7 +43,7 @@ TEST_CASE("a launch adds its overhead to an operator", "[cost][roofline]") {
   CHECK(bound(t) == Bound::latency);
 }
 
-TEST_CASE("executed FLOPs determine the time, rather than FLOPs by convention", "[cost][roofline]") {
+TEST_CASE("executed FLOPs, not FLOPs by convention, determine the time", "[cost][roofline]") {
   Cost c = cost_of(1000, 0, 0, 0);
   c.executed = Flops(200);
   CHECK(op_time(c, op_rates(rates)).total().value == 2);

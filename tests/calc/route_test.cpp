@@ -129,7 +129,7 @@ TEST_CASE("a route describes the group with the fewest ranks in a node", "[clust
   CHECK(uneven > 10000);
 }
 
-TEST_CASE("a long line has the route of a shorter one that begins and ends at the same places of a node",
+TEST_CASE("a long line has the same route as a shorter one that begins and ends at the same positions in a node",
           "[cluster][route]") {
   const Cluster c = in_nodes(8);
   // 1,000 ranks at a stride of 3: 0, 3, 6 | 9, 12, 15 | 18, 21, then repeating. 8 ranks per 3 nodes: 375 nodes, the
@@ -184,7 +184,7 @@ TEST_CASE("in an all-to-all a rank sends a separate part to every other rank ove
   }
 }
 
-TEST_CASE("a group that crosses nodes is not inside one", "[cluster][route]") {
+TEST_CASE("a group that crosses nodes does not use the link inside a node", "[cluster][route]") {
   const Cluster c = in_nodes(8);
   const auto bandwidth = [&](const Layout& l, Group g) { return group_link(c, l, g).bandwidth.value; };
   CHECK(bandwidth({.tp = 3, .dp = 2}, Group::tensor) == near);  // 6 devices, one node

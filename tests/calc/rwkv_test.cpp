@@ -64,7 +64,7 @@ TEST_CASE("RWKV-7 has the parameters of its modules, without a share of values i
   CHECK(p.norm == 3 * 4 * D + 2 * D);
 }
 
-TEST_CASE("a token shift reads a token once for all its mixes and holds the last one", "[cost][rwkv]") {
+TEST_CASE("a token shift reads a token once for all its mixes and keeps the last one", "[cost][rwkv]") {
   const Shift s{.sequences = 2, .queries = 3, .width = 5, .mixes = 6};
   const Pricing p{};
   CHECK(learned(Shape(s)).total == 30);
@@ -78,7 +78,7 @@ TEST_CASE("a token shift reads a token once for all its mixes and holds the last
   CHECK(forward(s, cached).moved.cache == 2.0 * 2 * 2 * 5);  // read and written, for two sequences
 }
 
-TEST_CASE("a sequence has a state per head, and on every rank the last token of both shifts", "[engine][rwkv]") {
+TEST_CASE("a sequence has a state per head, and the last token of both shifts on every rank", "[engine][rwkv]") {
   const Arch a = rwkv();
   const auto bytes = [](Count heads) { return Bytes(3 * (4 * heads * 10 * 10 + 2 * 2 * D)); };
   CHECK(cache_bytes(a, {}, 100) == bytes(6));
@@ -107,7 +107,7 @@ TEST_CASE("tensors saved by RWKV-7 match the stored-tensor table, with and witho
   test::check_stored(rwkv(), tokens);
 }
 
-TEST_CASE("shared values are live from the first layer to the last, also in a decode step", "[engine][rwkv]") {
+TEST_CASE("shared values are live from the first layer to the last, even in a decode step", "[engine][rwkv]") {
   const Arch a = rwkv();
   const std::vector<CrossLayerTensor> all = cross_layer_tensors(layer_kinds(a));
   REQUIRE(all.size() == 1);

@@ -99,7 +99,7 @@ TEST_CASE("a fit is found by its name and cites its source", "[scaling]") {
   CHECK_FALSE(fit("chinchilla").has_value());
 }
 
-TEST_CASE("Kaplan's laws give the loss of each single resource", "[scaling]") {
+TEST_CASE("Kaplan's laws give the loss as a function of each single resource", "[scaling]") {
   CHECK(kaplan_loss_of_params(8.8e13) == 1);
   CHECK(kaplan_loss_of_tokens(5.4e13) == 1);
   CHECK(kaplan_loss_of_compute(3.1e8) == 1);

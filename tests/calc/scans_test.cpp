@@ -65,9 +65,9 @@ OpList layer(const Arch& a) {
 
 }  // namespace
 
-// Held inputs: of the mixes' low rank, of five matmuls with a mix each, of the decay's second matmul and of the output;
-// of the MLP's two matmuls with a mix each and of its third. Also held: the gradients of all results.
-TEST_CASE("every matmul on a token shift holds its own mix until its deferred weight gradient", "[engine][scan]") {
+// Inputs kept: for the mixes' low rank, five matmuls with one mix each, the decay's second matmul and the output; for
+// the MLP's two matmuls with one mix each and its third. Also kept: the gradients of all results.
+TEST_CASE("every matmul on a token shift keeps its own mix until its deferred weight gradient", "[engine][scan]") {
   constexpr Count W = H * P, F = 96, R = 5, M = 5 * 3;
   Plan p;
   p.seq = tokens;
@@ -92,7 +92,7 @@ TEST_CASE("scans have the parameters of their modules", "[engine][scan]") {
   for (const Arch& a : all()) CHECK(textbook::parameters(a).total() == parameters(a).total);
 }
 
-TEST_CASE("a sequence holds the scan states of all heads, divided across ranks", "[engine][scan]") {
+TEST_CASE("a sequence has the scan states of all heads, divided across ranks", "[engine][scan]") {
   const auto bytes = [](const Arch& a, Count tp) { return cache_bytes(a, {}, 100, {.tp = tp}).value; };
   for (const Count tp : {1, 2}) {
     const Count h = H / tp, w = h * P;

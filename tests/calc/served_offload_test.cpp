@@ -1,4 +1,4 @@
-// Host offload in inference: bytes on the host, and the time of their transfer.
+// Host offload in inference: bytes on the host, and their transfer time.
 
 #include "calc/infer.hpp"
 #include "tests/calc/engine_archs.hpp"
@@ -56,7 +56,7 @@ TEST_CASE("a decode step transfers the offloaded share of its cache", "[offload]
   CHECK(more == Approx(bytes / 4 / way).epsilon(1e-9));
 }
 
-TEST_CASE("host and device together hold the bytes of a device without offload", "[offload][infer]") {
+TEST_CASE("host and device together hold as many bytes as a device without offload", "[offload][infer]") {
   const Arch a = mixtral_8x7b();
   const Memory alone = inference_memory(a, offloading({}));
   const Memory both = inference_memory(a, offloading({.weights = {1, 2}, .experts = {3, 4}, .cache = {1, 4}}));

@@ -43,7 +43,7 @@ TEST_CASE("a shortcut block has two attentions, two MLPs and one mixture of expe
   CHECK(cache_elements_per_token(shortcut()) == 3 * 2 * 2 * 64);
 }
 
-TEST_CASE("a token visits only those of its chosen experts that have weights", "[parameters][cost]") {
+TEST_CASE("a token visits only its chosen experts with weights", "[parameters][cost]") {
   const Arch a = shortcut();
   const Parameters p = parameters(a);
   const Count one = 3 * 3 * 64 * 32;  // an expert of every layer
@@ -63,14 +63,14 @@ TEST_CASE("the mean number of experts with weights is rounded up", "[parameters]
   CHECK(Moe{.experts = 8, .top_k = 3, .layers = {}}.visited() == 3);
 }
 
-TEST_CASE("tensor-parallel ranks sum five results of a shortcut block forward", "[contract][tensor]") {
+TEST_CASE("tensor-parallel ranks sum five results of a shortcut block in the forward pass", "[contract][tensor]") {
   Count sums = 0;
   for (const Op& op : first_block(shortcut(), {.training = true}, {2, false}))
     if (const Collective* c = std::get_if<Collective>(&op.shape)) sums += c->forward_on ? 1 : 0;
   CHECK(sums == 5);  // two of attention, two of MLPs, the mixture
 }
 
-TEST_CASE("the largest shortcut block with adapters fits the capacity of the operator list", "[contract][block]") {
+TEST_CASE("the largest shortcut block with adapters fits in the operator list", "[contract][block]") {
   Arch a = shortcut();
   a.attention = AttentionKind::latent;
   a.latent = even_latent().latent;

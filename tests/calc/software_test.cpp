@@ -103,7 +103,7 @@ TEST_CASE("a faster device or link never makes an estimate slower", "[software]"
   CHECK(tried > 200);
 }
 
-TEST_CASE("an estimate as scheduled tasks ends at the sum of its parts", "[software][events]") {
+TEST_CASE("an estimate's task schedule ends at the sum of its parts", "[software][events]") {
   Cases cases(62);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = any_case(cases);
@@ -141,7 +141,8 @@ TEST_CASE("software without overheads reaches the bound", "[software]") {
   }
 }
 
-TEST_CASE("kernel submission by the host overlaps with the device, and the slower of the two counts", "[software]") {
+TEST_CASE("kernel submission by the host overlaps with the device, so the slower of the two determines the time",
+          "[software]") {
   ClusterCase c = alone();
   const double device_time = run(c).estimate.total().value - run(c).estimate[Part::optimizer].value;
   double kernels_of_pass = 0;

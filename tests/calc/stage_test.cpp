@@ -59,8 +59,7 @@ TEST_CASE("the fullest stage is the first one with the highest peak", "[train]")
   }
 }
 
-TEST_CASE("the stage of the head holds its states and the logits of a micro-batch even with full recomputation",
-          "[train]") {
+TEST_CASE("the head's stage stores its states and a micro-batch's logits even with full recomputation", "[train]") {
   Arch a = even();
   a.layers = 8;
   a.vocabulary = 200'000;
@@ -87,7 +86,8 @@ TEST_CASE("the stage of the head holds its states and the logits of a micro-batc
   }
 }
 
-TEST_CASE("the host holds offloaded bytes of all micro-batches in flight, regardless of the device's peak", "[train]") {
+TEST_CASE("the host stores offloaded bytes of all micro-batches in flight, regardless of the device's peak",
+          "[train]") {
   Arch a = even();
   a.layers = 8;
   Plan plan;

@@ -1,4 +1,4 @@
-// The groups of a layout as a mesh: every rank has one place on the grid of a class of parameters, and shards add up.
+// A layout's groups as a mesh: every rank has one place on each parameter class's grid, and shards add up.
 
 #include <algorithm>
 #include <numeric>
@@ -98,7 +98,7 @@ TEST_CASE("cut x shard x replica x pipeline covers all ranks for every class of 
 TEST_CASE("every device has one place on the mesh of each class of parameters", "[cluster][layout][mesh]") {
   each_layout(52, 1000, [](const Layout& l) {
     for (const ParameterClass c : parameter_classes) {
-      if (c == ParameterClass::experts && !folds_experts(l)) continue;  // experts are placed as all other parameters
+      if (c == ParameterClass::experts && !folds_experts(l)) continue;  // experts are placed like all other parameters
       const StateGroups of = state_groups(c);
       std::vector<Count> mesh{0};
       for (const Group g : {of.tensor, of.shard, of.replica, Group::pipeline}) mesh = spread(mesh, lines(l, g));
@@ -110,7 +110,8 @@ TEST_CASE("every device has one place on the mesh of each class of parameters", 
   });
 }
 
-TEST_CASE("an order that gives a stage's experts other devices than its other layers is a flaw", "[layout][mesh]") {
+TEST_CASE("an axis order that puts a stage's experts on different devices from its other layers is a flaw",
+          "[layout][mesh]") {
   // Megatron-Core, --use-tp-pp-dp-mapping: tp-cp-ep-pp-dp. Dense stages are tp x cp = 2 devices apart, expert stages 4.
   constexpr AxisOrder pipeline_before_data{Axis::tensor, Axis::context, Axis::expert, Axis::pipeline, Axis::data};
   Layout l{.cp = 2, .ep = 4, .etp = 1, .pp = 3, .dp = 2, .order = pipeline_before_data};

@@ -79,13 +79,13 @@ Count learned_of(const OpList& ops) {
 
 }  // namespace
 
-TEST_CASE("one tensor rank leaves a block unchanged", "[contract][tensor]") {
+TEST_CASE("a single tensor rank leaves a block unchanged", "[contract][tensor]") {
   const OpList whole = first_block(even(), training), same = first_block(even(), training, {1, true});
   REQUIRE(whole.size() == same.size());
   for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i].shape == same[i].shape);
 }
 
-TEST_CASE("the ranks' matmuls add up to the whole if the ranks divide evenly", "[contract][tensor]") {
+TEST_CASE("the ranks' matmuls add up to the unsharded ones if the sizes divide evenly", "[contract][tensor]") {
   for (const Count ranks : {2, 4, 8}) {
     for (const Arch& a : {even(), even_moe(), even_latent()}) adds_up(a, training, ranks);
     adds_up(even_latent(), {.sequences = 2, .past = 7, .absorbed = true, .fused_glu = true}, ranks);
@@ -291,7 +291,7 @@ TEST_CASE("RoPE is sharded by heads, including the shared key", "[contract][tens
   CHECK(shape_of<Pointwise>(first_block(even_latent(), training, {2, false}), "attn.rope").width == 9 * 8);
 }
 
-TEST_CASE("collectives of embedding and head match the formula sheet", "[contract][tensor]") {
+TEST_CASE("collectives of the embedding and the head match the formula sheet", "[contract][tensor]") {
   const Communicated embedding = communicated(split_tensor(embedding_ops(even(), training), {4, false}));
   CHECK(embedding.forward == 1);
   CHECK(embedding.forward_numbers == tokens * 64);

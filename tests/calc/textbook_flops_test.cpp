@@ -33,13 +33,13 @@ Arch gpt3_padded() {
 
 }  // namespace
 
-TEST_CASE("exact pairs match a count one by one", "[textbook]") {
+TEST_CASE("exact pair counts match a brute-force count", "[textbook]") {
   const Count seq = GENERATE(1, 2, 7, 16), past = GENERATE(0, 1, 5, 20), window = GENERATE(0, 1, 4, 7, 100);
   CHECK(attention_pairs(AttentionFlops::causal_exact, seq, past, {window}) ==
         Fraction(counted_pairs(seq, past, window)));
 }
 
-TEST_CASE("within chunks closed form and engine count the same pairs under every convention", "[textbook]") {
+TEST_CASE("within chunks, the closed form and the engine count the same pairs under every convention", "[textbook]") {
   const Count seq = GENERATE(1, 2, 7, 16), past = GENERATE(0, 1, 5, 20), chunk = GENERATE(1, 4, 7, 100);
   const auto pairs = GENERATE(AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact);
   const Reach reach{chunk, true};
@@ -70,7 +70,7 @@ TEST_CASE("a tiny Llama's forward FLOPs match a count by hand", "[textbook]") {
   CHECK(forward_flops(test::tiny_llama(), {.batch = 2, .seq = 3, .head = Head::none}).head == Flops(0));
 }
 
-TEST_CASE("absorbing the latent projections makes pairs more expensive, and projections not", "[textbook]") {
+TEST_CASE("absorbing the latent projections makes pairs more expensive, but not projections", "[textbook]") {
   const Arch a = test::tiny_latent();
   const ForwardFlops expanded = forward_flops(a, {.batch = 1, .seq = 1, .past = 9});
   const ForwardFlops absorbed = forward_flops(a, {.batch = 1, .seq = 1, .past = 9, .absorbed = true});
@@ -79,7 +79,7 @@ TEST_CASE("absorbing the latent projections makes pairs more expensive, and proj
   CHECK(absorbed.linear == expanded.linear);
 }
 
-TEST_CASE("a prompt in chunks costs as much as in one pass", "[textbook]") {
+TEST_CASE("a chunked prompt costs as much as a single pass", "[textbook]") {
   const auto arch = GENERATE(as<Arch (*)()>{}, test::tiny_llama, test::tiny_latent, test::tiny_moe);
   const auto forward = [&](Count seq, Count past) {
     return forward_flops(arch(), {.batch = 3, .seq = seq, .past = past, .pairs = AttentionFlops::causal_exact});
@@ -119,7 +119,7 @@ TEST_CASE("linear attention costs a state update and a state read per token at a
   CHECK(f.core == Flops(0));
 }
 
-TEST_CASE("Megatron's formula is the sum over GPT-3, including its head", "[textbook]") {
+TEST_CASE("Megatron's formula equals the sum over GPT-3's parts, including the head", "[textbook]") {
   const ForwardFlops f = forward_flops(gpt3_padded(), {.batch = 1536, .seq = 2048});
   CHECK(megatron_flops(gpt3_step, Recompute::none) == train_flops(f));
   CHECK(megatron_flops(gpt3_step, Recompute::full) == train_flops(f, Recompute::full));

@@ -25,7 +25,7 @@ TEST_CASE("a quantized cache stores a scale per head vector", "[textbook]") {
   CHECK(kv_bytes_per_token(test::tiny_llama(), 1, 1, 4) == Bytes(2 * 2 * 3 * (5 + 4)));
 }
 
-TEST_CASE("the cache rounds up to pages, stops at the window, and skips linear attention", "[textbook]") {
+TEST_CASE("the cache rounds up to pages, stops growing at the window, and skips linear attention", "[textbook]") {
   Arch a = test::tiny_llama();
   const Count token = 2 * 3 * 5 * 2;  // one layer
   CHECK(kv_cache_bytes(a, 3, 20, 2) == Bytes(3 * 20 * 2 * token));

@@ -74,7 +74,7 @@ TEST_CASE("a simulated pipeline has the idle time and stored micro-batches of th
     CHECK(Fraction(s.peak[static_cast<std::size_t>(r)]) == in_flight(schedule, ranks, micro_batches, r));
 }
 
-TEST_CASE("the bubble's two ratios differ by their denominator", "[textbook]") {
+TEST_CASE("the two bubble ratios differ only in their denominator", "[textbook]") {
   CHECK(bubble_ratio(4, 8) == Fraction(Exact(3), 8));
   CHECK(bubble_ratio(4, 8, 1, true) == Fraction(Exact(3), 11));
   CHECK(bubble_ratio(4, 8, 2) == Fraction(Exact(3), 16));
@@ -134,7 +134,7 @@ TEST_CASE("expert parallelism sends only rows of experts on other ranks", "[text
   CHECK(expert_parallel_forward(10, 8, 2, 1, 1, 2) == Fraction(0));
 }
 
-TEST_CASE("ZeRO-1 sends as much as plain data parallelism, and ZeRO-3 half more", "[textbook]") {
+TEST_CASE("ZeRO-1 sends as much as plain data parallelism, and ZeRO-3 sends 50 % more", "[textbook]") {
   const auto sent = [](int stage, Count micro_batches) {
     return data_parallel_step(1000, 8, stage, 2, 2, micro_batches);
   };

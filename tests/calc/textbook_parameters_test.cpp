@@ -97,7 +97,7 @@ TEST_CASE("experts can have biases, and a correction bias is not a parameter", "
   CHECK(parameters(a).total() == before + 8 + 8 * (7 + 7 + 26) + 26);
 }
 
-TEST_CASE("Kaplan's N excludes tables and head, and nanoGPT's N only the positions", "[textbook]") {
+TEST_CASE("Kaplan's N excludes the tables and the head, and nanoGPT's N only the positions", "[textbook]") {
   const Arch a = test::tiny_gpt();
   CHECK(non_embedding_parameters(a) == parameters(a).total() - 101 * 22 - 19 * 22);
   CHECK(nanogpt_parameters(a) == parameters(a).total() - 19 * 22);
@@ -116,7 +116,7 @@ TEST_CASE("linear attention has five matrices and a norm in its layers", "[textb
   CHECK(parameters(a).attention == 5 * 26 * 30 + 30 + attention_parameters(a));
 }
 
-TEST_CASE("Adafactor keeps rows and columns of a matrix and all of a vector", "[textbook]") {
+TEST_CASE("Adafactor keeps row and column factors of a matrix, and every element of a vector", "[textbook]") {
   const Arch a = test::tiny_gpt();
   const Count attention = 4 * (22 + 22) + 4 * 22, mlp = 2 * (22 + 47) + 47 + 22;
   CHECK(adafactor_numbers(a) == 3 * (attention + mlp + 4 * 22) + 2 * 22 + (101 + 22) + (19 + 22));

@@ -1,4 +1,4 @@
-// A torus compared with messages simulated link by link, and with published shapes and times.
+// Collective times on a torus compared with messages simulated link by link, and with published shapes and times.
 
 #include "calc/links/torus.hpp"
 
@@ -45,7 +45,7 @@ double seconds(Kind op, Bytes m, Count ranks, const Link& link) {
   return collective_time(op, default_algorithm(op), m, ranks, joining_ranks(link, ranks)).value;
 }
 
-/// Load of each link of an axis, by the position that it leaves and its direction.
+/// Load of each link of an axis, by its source position and direction.
 using Carried = std::map<std::pair<Count, Count>, double>;
 void walk(Count from, Count to, Count step, double share, const TorusAxis& a, Carried& carried) {
   for (Count at = from; at != to; at = (at + step + a.ranks) % a.ranks) carried[{at, step}] += share;
@@ -59,7 +59,7 @@ void send(Count from, Count to, const TorusAxis& a, Carried& carried) {
   walk(from, to, -1, 0.5, a, carried);
 }
 
-/// Maximum load of a link of an axis if each rank sends 1 to each position, its own included.
+/// Maximum link load on an axis if each rank sends 1 to each position, including its own.
 double busiest_link(const TorusAxis& a) {
   Carried carried;
   for (Count from = 0; from < a.ranks; ++from)
@@ -139,7 +139,7 @@ TEST_CASE("groups take whole rings, then blocks, and share the axes that they cr
   CHECK(part(v5e(), squares, Group::tensor).torus == torus({{2, 1, false}, {2, 1, false}}));
   CHECK(part(v5e(), squares, Group::data).torus == torus({{8, 2, true}, {8, 2, true}}));
   CHECK(part(v5e(), squares, Group::data).bandwidth.value == Approx(4 * 45e9 / 2));
-  // A run of 8 chips is 2 x 4 without a ring, and all of it one group.
+  // 8 chips form a 2 x 4 block without a ring, which is a single group.
   CHECK(part(v5e(), {.tp = 8}, Group::tensor).bandwidth.value == Approx(2 * 45e9));
   // PaLM on 3,072 of 4,096 TPU v4 (arXiv:2204.02311): 12 tensor-parallel ranks, 256 replicas.
   const Layout palm{.tp = 12, .dp = 256};
@@ -162,7 +162,7 @@ TEST_CASE("collectives of a layout use the links of their group", "[torus]") {
   CHECK(time(Kind::p2p, Group::data) == Approx(gib / 45e9).epsilon(1e-12));
 }
 
-TEST_CASE("latencies of a torus count the steps to the farthest rank", "[torus]") {
+TEST_CASE("torus latency counts the steps to the farthest rank", "[torus]") {
   Link slow = v5e();
   slow.latency = Seconds(1e-6);
   // 8 + 8 steps both ways round of 16 x 16; 4 x 4 without rings has 3 + 3.

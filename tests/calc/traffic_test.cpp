@@ -55,7 +55,7 @@ TEST_CASE("a prefill writes its tokens to the cache and reads the whole cache", 
   CHECK(forward(core(10), prefill).moved.cache == 3 * 14 * token);
   CHECK(forward(core(10), prefill).moved.activations == queries_and_outputs + 12 * token);
   Attention windowed = core(10);
-  windowed.reach = {5};  // its first query sees 5 tokens, its last query others
+  windowed.reach = {5};  // its first and last query each see 5 tokens, but different ones
   CHECK(forward(windowed, prefill).moved.cache == 3 * 14 * token);
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("tables, norms and biases are read in their storage format", "[cost][t
   CHECK(backward(head, q, Component::mlp).moved.weights == packed + 4 * (64 + 1) * 5);
 }
 
-TEST_CASE("results have the elements of their shapes", "[cost][traffic]") {
+TEST_CASE("the number of elements of a result follows from the operator's shape", "[cost][traffic]") {
   CHECK(out_elements(Lookup{3, 19, 13}) == 3 * 13);
   CHECK(out_elements(Linear{.rows = 3, .in = 13, .out = 5}) == 3 * 5);
   CHECK(out_elements(Norm{3, 13, 26, true}) == 3 * 13);

@@ -62,7 +62,7 @@ TEST_CASE("an optimizer moves its states, gradients and weights", "[cost][train]
   p.gradient_bytes = 2;
   CHECK(moved(p) == Bytes(28 * n));
   p.gradient_bytes = 6;
-  CHECK(moved(p) == Bytes(30 * n));  // of 6 the float32 sum is read
+  CHECK(moved(p) == Bytes(30 * n));  // of the 6 bytes, only the 4-byte float32 sum is read
   const States both = training_states(a, p);
   CHECK(both.weights + both.gradients + both.optimizer == Bytes(20 * n));  // 2 + 6 + 12
   p.gradient_bytes = 2;
@@ -77,7 +77,7 @@ TEST_CASE("an optimizer moves its states, gradients and weights", "[cost][train]
   CHECK(moved(p) == Bytes((2 * 8 + 4 + 4 + 4) * n));
 }
 
-TEST_CASE("optimizers hold the bytes of the formula sheet", "[cost][train]") {
+TEST_CASE("optimizer states match the formula sheet", "[cost][train]") {
   Plan p = plan();
   const auto held = [&](Optimizer o, bool master) {
     p.optimizer = o;
@@ -113,11 +113,12 @@ TEST_CASE("utilization is the model's FLOPs over the peak FLOPs of the ranks", "
 
 namespace {
 
-/// Bytes of a message of 512 tokens of 64 elements, and seconds per byte of an all-reduce over 8 ranks.
+/// Bytes of a message (512 tokens of 64 elements), and seconds per byte of an all-reduce over 8 ranks.
 constexpr double message = 2.0 * 512 * 64, ring = 2 * 7.0 / 8 / 450e9;
-/// Seconds of 3 layers x 4 messages and one each for embedding and head, plus the loss's three of 4 bytes per token.
+/// Seconds of 3 layers x 4 messages and one each for the embedding and the head, plus the loss's three with 4 bytes per
+/// token.
 constexpr double in_layers = (14 * message + 3 * 4 * 512) * ring;
-/// Excess of collectives over the work of their layer in one direction, over all layers.
+/// Total excess of collectives over their layer's work in one direction, over all layers.
 double longer_than_work(const Plan& p, const Layout& l) {
   double all = 0;
   const Prices prices = price(even(), p, l, h100.device);

@@ -37,7 +37,7 @@ TEST_CASE("a vocabulary is padded to a multiple on each tensor-parallel rank", "
   CHECK(padded_vocabulary(of_gpt2(), {.tp = 8}) == 50257);
 }
 
-TEST_CASE("a rank's padded rows add states, logits and work", "[tensor][vocabulary]") {
+TEST_CASE("a rank's padded rows add to its states, logits and work", "[tensor][vocabulary]") {
   const Arch a = of_gpt2();
   const Plan p = short_plan();
   for (const auto& [tp, rows] : {std::pair<Count, Count>{1, 50304}, {8, 51200 / 8}}) {

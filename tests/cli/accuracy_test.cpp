@@ -175,7 +175,7 @@ TEST_CASE("a run with experts has its own class", "[accuracy][cli]") {
   CHECK(memory["rows"][1]["quantity"] == "peak_allocated_bytes");
 }
 
-TEST_CASE("inference is predicted key by key, for static batches and for clients", "[accuracy][cli]") {
+TEST_CASE("every inference quantity is predicted, for static batches and for clients", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy inference " + test::measurements("inference"));
   std::map<std::string, double> measured;
   for (const json::Value& row : report["rows"])
@@ -197,7 +197,7 @@ TEST_CASE("inference is predicted key by key, for static batches and for clients
   CHECK(report["skipped"][0]["reason"] == "unknown kind of batch \"weekly\"");
 }
 
-TEST_CASE("several files give one report", "[accuracy][cli]") {
+TEST_CASE("several files are combined into one report", "[accuracy][cli]") {
   const json::Value both =
       test::ask("accuracy training " + test::measurements("dense") + " " + test::measurements("experts"));
   CHECK(both["rows"].size() == 3);
@@ -322,7 +322,7 @@ TEST_CASE("a recorded run is compared in thirteen quantities and over time", "[a
     if (t["id"] == "rtx-pro-6000-llama-3.1-8b")
       tokens += t["predicted_tok_s"].get<double>() * (t["end_s"].get<double>() - t["begin_s"].get<double>());
   CHECK(tokens ==
-        Approx(195753).epsilon(0.1));  // tokens the run generated; the tolerance covers the end of a slower replay
+        Approx(195753).epsilon(0.1));  // tokens that the run generated; the tolerance covers the end of a slower replay
 }
 
 TEST_CASE("with operator tables, a replay is within 3 % of time per token and 5 % of first-token time and latency",
@@ -359,7 +359,7 @@ TEST_CASE("llmcalc-fit rejects other kinds, unknown terms and files it did not w
   says("training nowhere.json --without hst", "--without: expected a term of the estimator (");
 }
 
-TEST_CASE("the report states that no row could be compared", "[accuracy][cli]") {
+TEST_CASE("a report states if no row could be compared", "[accuracy][cli]") {
   const test::Ran r = test::llmcalc("accuracy memory " + file("times.json", training_row("{}")));
   CHECK(r.code == 0);
   CHECK_THAT(r.out, Contains("error  no row could be compared"));

@@ -32,7 +32,7 @@ json::Value request_of(const json::Value& answer) {
 
 }  // namespace
 
-TEST_CASE("a request gets the command line's answer", "[ask]") {
+TEST_CASE("a request gets the same answer as the command line", "[ask]") {
   const std::pair<const char*, const char*> same[] = {
       {R"({"command": "params", "model": "gpt2"})", "params gpt2"},
       {R"({"command": "memory", "model": "gpt2", "inputs": {"train": true, "seq": 512}})",

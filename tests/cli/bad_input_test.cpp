@@ -195,7 +195,7 @@ TEST_CASE("a malformed number or one of the wrong kind is rejected, never trunca
     CHECK(test::llmcalc(train + zero).code == 2);
 }
 
-TEST_CASE("an impossible plan is rejected with a possible one", "[cli]") {
+TEST_CASE("an impossible plan is rejected with a suggestion that is possible", "[cli]") {
   refused("train gpt2 --hardware h100 --tp 5",
           "--tp 5 does not divide the 12 attention heads of gpt-2-124m; valid sizes: 1, 2, 3, 4, 6, 12");
   refused("train gpt2 --hardware h100 --seq 2048",
@@ -372,7 +372,7 @@ TEST_CASE("an unusable GPU is reported with a remedy", "[bad_input]") {
   CHECK(r.err.find("use --device cpu") != std::string::npos);
 }
 
-TEST_CASE("a missing CUDA library is reported, and for an unusable one also the reason", "[bad_input]") {
+TEST_CASE("a missing CUDA library is reported, and an unusable one with the reason", "[bad_input]") {
   const std::string folder = test::scratch() + "/alone", copy = folder + "/llmcalc";
   std::filesystem::create_directories(folder);
   const std::filesystem::path program = LLMCALC_PROGRAM;
@@ -380,7 +380,7 @@ TEST_CASE("a missing CUDA library is reported, and for an unusable one also the 
     std::filesystem::copy_file(file, std::filesystem::path(folder) / file.filename(),
                                std::filesystem::copy_options::overwrite_existing);
   const auto says = [&](const std::string& sentence) {
-    // The first command only serves to run the copy from the same shell.
+    // The first command is a dummy; the copy runs in the same shell.
     const test::Ran r =
         test::llmcalc("--version >/dev/null; " + copy + " validate docs/examples/tiny-llama.json --device cuda");
     INFO(r.err);

@@ -1,5 +1,4 @@
-// 'llmcalc calibrate' without its one-minute measurements: the checks before, signals during, and the evaluation after
-// them.
+// 'llmcalc calibrate' without its one-minute measurements: checks before, signals during, and evaluation after them.
 
 #include <csignal>
 #include <filesystem>

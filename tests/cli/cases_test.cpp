@@ -56,8 +56,8 @@ TEST_CASE("sequence parallelism divides the activations that tensor parallelism 
 
 TEST_CASE("mixed precision saves memory for GPT-3 from batch 1.5, Goon's (2.9)", "[golden][seeds]") {
   const json::Value r = ask("memory docs/cases/goon-gpt-3.json --train" + seed_rules);
-  // 6 D^2 / (8 D S + A S^2) = 1.5 counts the blocks only. Table and head add their states (V D) and their saved bytes:
-  // the inputs of final norm and head, 2 x 2 bytes x S D.
+  // 6 D^2 / (8 D S + A S^2) = 1.5 counts the blocks only. The table and the head add their states (V D) and their saved
+  // bytes: the inputs of the final norm and the head, 2 x 2 bytes x S D.
   constexpr double n = 12.0 * 96 * 12288 * 12288 + 50257.0 * 12288;
   constexpr double saved = 96.0 * 2048 * (32.0 * 12288 + 4.0 * 96 * 2048) + 2 * 2.0 * 2048 * 12288;
   CHECK(r["activations"]["mixed_precision_break_even_batch"].get<double>() == Approx(2 * n / saved).epsilon(1e-12));

@@ -1,4 +1,4 @@
-// A downloaded checkpoint folder: generate, validate and perplexity on it, and damaged folders.
+// Downloaded checkpoint folders: generate, validate and perplexity, and damaged folders.
 
 #include <algorithm>
 #include <cmath>
@@ -87,7 +87,7 @@ TEST_CASE("validate runs a folder's weights with the predicted bytes and FLOPs",
   CHECK(test::llmcalc("validate " + folder("mixtral", "v") + coded).code == 0);
 }
 
-TEST_CASE("perplexity of a text does not depend on the window if it holds the text", "[checkpoint]") {
+TEST_CASE("a text's perplexity does not depend on the window if the text fits in it", "[checkpoint]") {
   const std::string at = folder("qwen3", "p"), file = test::scratch() + "/p.txt";
   test::write_file(file, "the first day of the year, and the end of the text.\n");
   const json::Value whole = test::ask("perplexity " + at + " " + file);

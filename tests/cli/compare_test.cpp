@@ -17,7 +17,7 @@ json::Value compared(const std::string& of, const std::string& vs) {
 
 }  // namespace
 
-TEST_CASE("a plan does not differ from itself", "[compare][cli]") {
+TEST_CASE("a plan compared with itself shows no difference", "[compare][cli]") {
   const test::Ran r = test::llmcalc("compare --of '" + std::string(plan) + "' --vs '--tp 1'");
   CHECK(r.code == 0);
   CHECK(r.out.find("equals first") != std::string::npos);

@@ -8,7 +8,7 @@
 
 using namespace llmcalc;
 
-TEST_CASE("a step's FLOPs per token match each convention's authors", "[conventions]") {
+TEST_CASE("a step's FLOPs per token match the figures of each convention's authors", "[conventions]") {
   Plan p;
   p.seq = 1024;
   p.micro_batch = p.global_batch = 1;

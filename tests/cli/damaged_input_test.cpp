@@ -44,7 +44,7 @@ TEST_CASE("an edited report is rejected by compare in one sentence", "[damaged]"
   refused(p, plan, "/plans/0/inputs", "x", ", \"plans\"[0], \"inputs\": expected an object in braces, got \"x\"");
 }
 
-TEST_CASE("overlong names and circular links give one sentence", "[damaged]") {
+TEST_CASE("overlong names and circular links are reported in one sentence", "[damaged]") {
   const std::string longest(300, 'a');
   CHECK(test::refusal_in("show " + longest).starts_with("llmcalc: unknown preset \"aaa"));
   std::filesystem::create_symlink("circle", path("circle"));

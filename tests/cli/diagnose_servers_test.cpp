@@ -1,4 +1,4 @@
-// 'llmcalc diagnose' of servers' logs: every engine's lines, in bytes, against the law that predicts them.
+// 'llmcalc diagnose' of server logs: every engine's log lines, in bytes, compared with the formulas that predict them.
 
 #include <algorithm>
 #include <cmath>
@@ -100,7 +100,7 @@ TEST_CASE("SGLang's second model is a draft, and the pools of kinds of layers ad
 }
 
 // github.com/NVIDIA/TensorRT-LLM/issues/4275: Llama-3.1-8B in fp8 on an RTX 5090
-TEST_CASE("the cache of TensorRT-LLM's C++ runtime is a part of the available memory", "[diagnose][cli]") {
+TEST_CASE("the cache of TensorRT-LLM's C++ runtime is part of the available memory", "[diagnose][cli]") {
   const json::Value report = diagnosed("tensorrt-llm.log llama-3.1-8b --kv-precision fp8");
   CHECK(report["diagnosis"]["kind"] == "tensorrt_llm_start");
   CHECK(report["diagnosis"]["software"] == "tensorrt-llm");
@@ -155,7 +155,7 @@ TEST_CASE("the oldest wording of llama.cpp is read for the first of two devices"
 }
 
 // github.com/ggml-org/llama.cpp/issues/20431
-TEST_CASE("a buffer that llama.cpp cannot allocate is the verdict, with its options", "[diagnose][cli]") {
+TEST_CASE("the verdict names the buffer that llama.cpp cannot allocate, with the server's options", "[diagnose][cli]") {
   const std::string text = verdict(diagnosed("llama-cpp-failed.log"));
   CHECK_THAT(text, Contains("no: 141.4 GiB for weights could not be allocated") && Contains("(-ngl)"));
   const json::Value again = test::ask("diagnose " + written(excerpt("llama-cpp-failed.log") + excerpt("llama-cpp.log") +
@@ -194,7 +194,7 @@ TEST_CASE("Ollama's own engine logs terms by device, and the last load counts", 
 }
 
 // github.com/JulienDelavande/text-generation-inference, tgi.log: zephyr-7b-beta, which has the shape of Mistral-7B
-TEST_CASE("TGI logs tokens, whose bytes are predicted", "[diagnose][cli]") {
+TEST_CASE("TGI logs the number of tokens, and their bytes are predicted", "[diagnose][cli]") {
   const json::Value report = diagnosed("tgi.log mistral-7b-v0.1");
   CHECK(report["diagnosis"]["kind"] == "tgi_start");
   CHECK(report["diagnosis"]["software"] == "tgi");
@@ -221,7 +221,7 @@ TEST_CASE("memory that runs out while weights are loaded is compared with the we
              !Contains("loading weights") && Contains("a lower --gpu-memory-utilization"));
 }
 
-TEST_CASE("the server of a failure determines its options", "[diagnose][cli]") {
+TEST_CASE("the suggested options are those of the server that failed", "[diagnose][cli]") {
   const std::string failure = excerpt("out-of-memory.log");
   CHECK_THAT(verdict(test::ask("diagnose " + written("INFO text_generation_launcher: x\n" + failure))),
              Contains("--max-batch-prefill-tokens"));
@@ -229,7 +229,7 @@ TEST_CASE("the server of a failure determines its options", "[diagnose][cli]") {
              Contains("--mem-fraction-static"));
 }
 
-TEST_CASE("damaged logs of servers end in one sentence", "[diagnose][cli]") {
+TEST_CASE("damaged server logs are rejected in one sentence", "[diagnose][cli]") {
   rejected("load_tensors:        CUDA0 model buffer size =  81", "no report of memory use found");
   rejected("[2025-03-08 12:29:21 TP0] Load weight end. type=Qwen2ForCausalLM, avail mem=", "SGLang, TensorRT-LLM");
   const std::string end =

@@ -62,7 +62,7 @@ std::string notes_of(const json::Value& report) { return report["notes"].dump();
 
 }  // namespace
 
-TEST_CASE("a server's start is booked against the preset it names", "[diagnose][cli]") {
+TEST_CASE("a server's startup log is booked against the preset that it names", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "vllm-v0.log");
   check_sums(report);
   CHECK(report["diagnosis"]["kind"] == "vllm_start");
@@ -104,7 +104,7 @@ TEST_CASE("the prediction uses the log's ranks unless others are given", "[diagn
              Contains("0.95 is assumed"));
 }
 
-TEST_CASE("quantized blocks leave embedding and head in 16 bits", "[diagnose][cli]") {
+TEST_CASE("quantized blocks leave the embedding and the head in 16 bits", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "vllm-fp8.log");
   // embedding table and head, 2 x 128256 x 4096, and norms, 65 x 4096, at 2 bytes per element; all others at one
   const Count wide = 2 * Count{128256} * 4096 + 65 * 4096, all = 8030261248;
@@ -149,7 +149,7 @@ TEST_CASE("a log's format with fewer bits than the model's own sets the weights 
   CHECK(weights("modelopt_fp4") < 0.65 * weights("fp8"));
 }
 
-TEST_CASE("each data-parallel rank of a server holds a part of the experts", "[diagnose][cli]") {
+TEST_CASE("each data-parallel rank of a server holds a share of the experts", "[diagnose][cli]") {
   const auto report = [](const std::string& ranks) {
     const std::string log = log_file(
         "data-parallel.log",

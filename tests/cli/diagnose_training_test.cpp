@@ -98,7 +98,7 @@ TEST_CASE("torchtune's and torchtitan's peaks are read", "[diagnose][cli]") {
   CHECK(titan["diagnosis"]["retries"] == 2);
 }
 
-TEST_CASE("contradictory reports of training end in one sentence", "[diagnose][cli]") {
+TEST_CASE("contradictory training reports are rejected in one sentence", "[diagnose][cli]") {
   const std::string report = "[Rank 7] (after 20 iterations) memory (MB) | allocated: ";
   rejects(training_log(report + "900.0 | max allocated: 800.0 | reserved: 1000.0 | max reserved: 1000.0\n"),
           "0.88 GiB allocated is more than 0.78 GiB at the peak; pass the unmodified Megatron-LM log");

@@ -43,7 +43,7 @@ double seconds_with(std::size_t index, double value) {
 
 }  // namespace
 
-TEST_CASE("the parameters of a step are those that change it, each with its default and its effect",
+TEST_CASE("a step lists exactly the parameters that change it, each with its default and its effect",
           "[explain][long]") {
   const json::Value e = explained("step.time_s", on_h100);
   CHECK(parameter(e, "matmul.ampere") == nullptr);
@@ -75,7 +75,7 @@ TEST_CASE("a part of a step lists the parameters of that part only", "[explain][
   CHECK(parameter(e, "elementwise.tuned") == nullptr);
 }
 
-TEST_CASE("the interval names as many sources as its class has", "[explain][long]") {
+TEST_CASE("the interval counts and lists the sources of its class", "[explain][long]") {
   const json::Value report = test::ask("train " + on_h100);
   const std::string sentence = explained("step.time_s", on_h100)["estimate"]["interval"];
   const Count families = report["estimate"]["families"];

@@ -59,7 +59,7 @@ TEST_CASE("a collective's time_s is an estimate without an interval", "[estimate
   CHECK_FALSE(notes_say(stated, "interval"));
 }
 
-TEST_CASE("a plan has the estimate of its printed command", "[estimate][cli][long]") {
+TEST_CASE("a plan's estimate equals that of its printed command", "[estimate][cli][long]") {
   const json::Value plan = test::ask("plan train llama-3.1-8b --hardware mi350x --gpus 8");
   std::string train = plan["plans"][0]["command"];
   const json::Value typed = test::ask(train.substr(std::string("llmcalc ").size()));

@@ -54,7 +54,7 @@ std::string refused(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("an explanation has the formula, its symbols and their meaning, the numbers, the result and the source",
+TEST_CASE("an explanation has the formula, its symbols with their meanings, the numbers, the result and the source",
           "[explain][cli]") {
   const std::string out = test::llmcalc("explain parameters.attention llama-3.1-405b").out;
   // 126 layers of Q and O 16384 x 128 x 128, K and V 16384 x 8 x 128.
@@ -221,7 +221,7 @@ TEST_CASE("explain all skips quantities that a model lacks, with a note", "[expl
   CHECK_THAT(r.out, Contains("more quantities need a device"));
 }
 
-TEST_CASE("numbers replace whole symbols only, and function names remain", "[explain]") {
+TEST_CASE("numbers replace only whole symbols, and function names remain", "[explain]") {
   const explain::Formula f{"L*max(D, d) + L_w*ceil(D/T)"};
   const std::vector<explain::Symbol> values{{"L", "", "2"}, {"L_w", "", "3"}, {"D", "", "5"}, {"d", "", "7"}};
   CHECK(joined(substituted(f, values)) == "2*max(5, 7) + 3*ceil(5/T)");
@@ -395,7 +395,7 @@ TEST_CASE("long formulas name their parts, and long numbers have separators", "[
         "4096*16,384 + 3.1415926535 + 1e12345 + d_12345 + max(100,000, 7)");
 }
 
-TEST_CASE("explain alone is an index of quantities and words", "[explain][cli]") {
+TEST_CASE("explain without arguments prints an index of quantities and words", "[explain][cli]") {
   const test::Ran ran = test::llmcalc("explain");
   CHECK(ran.code == 0);
   CHECK_THAT(ran.out, Contains("weights_bytes") && Contains("KV cache") && Contains("--tp") && Contains("nvfp4"));

@@ -31,7 +31,7 @@ using test::odd_tables;
 
 namespace {
 
-/// The word of a verdict that a number determines.
+/// The verdict word that a number implies.
 std::string verdict(const Explanation& e, long double value) {
   if (e.definition->path.ends_with("fits")) return value <= 1 ? "yes" : "no";
   if (e.definition->verdict.starts_with("the smallest")) return value >= 1 ? "reached" : "never";

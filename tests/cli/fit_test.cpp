@@ -28,7 +28,7 @@ json::Value row_of(const json::Value& report, const std::string& model) {
 
 }  // namespace
 
-TEST_CASE("the speeds in a row of fit match infer for that model and those weights", "[fit][cli]") {
+TEST_CASE("the speeds in a row of fit match infer with the same model and weights", "[fit][cli]") {
   const json::Value fit = test::ask("fit llama-3.1-8b --hardware rtx-4090 --context 4096");
   REQUIRE(fit["runnable"].size() == 9);  // bf16 and eight GGUF formats
   for (const json::Value& row : fit["runnable"]) {
@@ -167,8 +167,8 @@ TEST_CASE("the table of fit fits 80 columns", "[fit][cli]") {
 }
 
 // Mistral 7B v0.1 has a window of 4096 tokens in every layer, with 32 x 2 x 8 x 128 two-byte elements per token. A
-// sequence holds the blocks of 16 tokens that a window spans, 257, and while its prompt fills those of the window and
-// of a pass of 2048 tokens, ceil((4095 + 2048) / 16) + 1 = 385.
+// sequence holds the 257 blocks of 16 tokens that a window spans. During prefill it holds the blocks of the window plus
+// a pass of 2048 tokens: ceil((4095 + 2048) / 16) + 1 = 385.
 TEST_CASE("a model with a window in every layer caches no more than its windows", "[serve][fit][cli]") {
   const json::Value m = test::ask(
       "serve mistral-7b-v0.1 --hardware rtx-4090 --software vllm --prompt 12000 --generate 300 --rate 0.1 "
@@ -195,7 +195,7 @@ TEST_CASE("the short list has recent models, first those in 4 bits or more", "[f
   CHECK_THAT(test::llmcalc("fit --hardware rtx-4090 --full").out, Catch::Contains("llama-2-70b"));
 }
 
-TEST_CASE("--use selects models for program text", "[fit][cli]") {
+TEST_CASE("--use selects models for code or for chat", "[fit][cli]") {
   const json::Value code = test::ask("fit --hardware h100 --use code")["runnable"];
   for (const json::Value& row : code)
     CHECK_THAT(row["model"].get<std::string>(), Catch::Contains("code") || Catch::Contains("devstral"));

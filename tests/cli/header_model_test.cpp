@@ -58,7 +58,7 @@ TEST_CASE("'show' lists a checkpoint's tensors by group, and unknown tensors by 
   CHECK(text.out.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("a damaged checkpoint gives one sentence and exit code 2", "[cli][checkpoint]") {
+TEST_CASE("a damaged checkpoint is rejected in one sentence with exit code 2", "[cli][checkpoint]") {
   const CheckpointFolder folder;
   const std::string path = folder.write("m.gguf", "GGUF\3");
   for (const char* command : {"params ", "show ", "infer --hardware h100 "}) {

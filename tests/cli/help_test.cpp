@@ -95,7 +95,7 @@ TEST_CASE("the completion scripts query the program and contain no options", "[h
   }
 }
 
-TEST_CASE("output options may precede the command, other options may not", "[help]") {
+TEST_CASE("output options may precede the command, but other options may not", "[help]") {
   CHECK(out("--json params gpt2") == out("params gpt2 --json"));
   CHECK(out("--markdown params gpt2") == out("params gpt2 --markdown"));
   const test::Ran r = test::llmcalc("--tp 8 params gpt2");

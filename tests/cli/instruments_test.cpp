@@ -132,7 +132,7 @@ TEST_CASE("total device memory is shown next to its prediction", "[contract][ins
   CHECK_FALSE(json_of(uncalibrated)["device_memory"][2].contains("predicted_bytes"));
 }
 
-TEST_CASE("the machine is described as far as known", "[contract][instruments]") {
+TEST_CASE("the known properties of the machine are listed", "[contract][instruments]") {
   const json::Value machine = json_of(all_measured())["machine"];
   CHECK(machine == json::Value{{"name", "NVIDIA H200"},
                                {"sm_clock_hz", 1755e6},

@@ -1,4 +1,4 @@
-// One signal ends every command within a second, also while it waits for the other end of a pipe.
+// One signal ends every command within a second, even while it waits for the other end of a pipe.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// A named pipe in the scratch folder. `held`: the test keeps it open, so that opening it does not wait, but reading
+/// A named pipe in the scratch folder. `held`: the test keeps it open, so that opening it does not block, but reading
 /// does.
 class Pipe {
  public:

@@ -4,7 +4,7 @@
 using namespace llmcalc;
 using test::ask;
 
-// Names of the JSON schema, stable for other programs. Schema 1.
+// Names of the JSON schema, stable for other programs.
 
 namespace {
 
@@ -91,7 +91,7 @@ TEST_CASE("inapplicable keys are absent, and a count of zero is a value", "[cont
   CHECK(ask("params gpt2")["parameters"]["lm_head"] == 0);
 }
 
-TEST_CASE("FLOPs past 2^64 print every digit", "[contract][cli]") {
+TEST_CASE("FLOPs above 2^64 print every digit", "[contract][cli]") {
   // 6 x 405,853,388,800 x 15.6e12 = 37987877191680000000000000
   const test::Ran r = test::llmcalc("flops llama-3.1-405b --tokens 15.6T --json");
   CHECK(r.out.find("\"6nd_run\": 37987877191680000000000000") != std::string::npos);

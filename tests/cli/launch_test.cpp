@@ -45,7 +45,7 @@ const char* ending(LaunchForm form) {
   }
 }
 
-/// Prints a plan for a stack and reads the text back; `kept` are words that the text does not state.
+/// Prints a plan for a stack and reads the text back; `kept`: options that the text does not state.
 void check_round_trip(const std::string& stack, const std::string& command, const std::string& model,
                       const std::string& kept, const std::string& plan) {
   const Launch table = *load_software(stack).launch;
@@ -205,7 +205,7 @@ TEST_CASE("every key of a launch table is an input or a size, and each value can
 }
 
 // TensorRT-LLM: keys of its YAML file. bitsandbytes' Adam is created by the script that calls DeepSpeed.
-TEST_CASE("a launch table expresses what its stack can do", "[launch]") {
+TEST_CASE("a launch table covers the capabilities of its stack", "[launch]") {
   const auto excepted = [](std::string_view stack, std::string_view word) {
     return (stack == "tensorrt-llm" && word == "dp") || (stack == "deepspeed" && word == "adam8bit");
   };
@@ -235,7 +235,7 @@ TEST_CASE("a launch table expresses what its stack can do", "[launch]") {
   }
 }
 
-TEST_CASE("a vLLM command in any of its spellings is the plan that it states", "[launch][cli]") {
+TEST_CASE("a vLLM command gives the same plan in any spelling", "[launch][cli]") {
   const std::string rest = " --hardware h100 --rate 4 --num-requests 50";
   const auto inputs = [&](const std::string& command) {
     return test::ask("serve --from '" + command + "'" + rest)["inputs"];
@@ -267,7 +267,7 @@ TEST_CASE("a configuration file with other keys is read for its plan", "[launch]
                   "nf4 --seq 4096 --micro-batch 2 --global-batch 32 --optimizer adam8bit --recompute full")["inputs"]);
 }
 
-TEST_CASE("further options override a launch command", "[launch][cli]") {
+TEST_CASE("additional options override a launch command", "[launch][cli]") {
   const std::string from = "infer --hardware h100 --from 'vllm serve meta-llama/Llama-3.1-8B -tp 4' ";
   CHECK(test::ask(from + "--tp 2")["inputs"]["tp"] == 2);
   CHECK(test::ask(from + "--software sglang")["inputs"]["software"] == "sglang");
@@ -331,7 +331,7 @@ TEST_CASE("the best plan of a search is printed as its launch", "[launch][plan][
   CHECK(has(refusal_in("plan train llama-3.1-405b --hardware h100 --gpus 1 --emit megatron"), "no plan"));
 }
 
-TEST_CASE("hub names, files and typed names are the model of a launch", "[launch][cli]") {
+TEST_CASE("a launch's model can be a hub name, a file or a typed name", "[launch][cli]") {
   const auto start = [&](const std::string& model) {
     const std::string text = emitted("infer " + model + " --hardware h100 --emit vllm");
     return text.substr(0, text.find(" \\"));

@@ -151,7 +151,7 @@ TEST_CASE("generation gives the same text with and without a cache, and for the 
   CHECK(test::llmcalc(go + " --seed 4").out != test::llmcalc(go + " --seed 5").out);
 }
 
-TEST_CASE("the savings of the cache are shown, and the cache changes no token", "[learn]") {
+TEST_CASE("the cache's savings are shown, and the cache changes no token", "[learn]") {
   const std::string go = "generate " + checkpoint() + " 'the cat' --tokens 20 --compare-kv-cache";
   for (const std::string how : {" --temperature 0", " --beams 3"}) {
     const test::Ran r = test::llmcalc(go + how);

@@ -42,7 +42,7 @@ TEST_CASE("a machine's GPU, processor and memory are read from the system's file
   CHECK(preset_here(m) == "rx-7900-xtx");
 }
 
-TEST_CASE("names that drivers report lead to presets with the same memory", "[machine]") {
+TEST_CASE("names reported by drivers resolve to presets with the same memory", "[machine]") {
   const auto preset = [](const char* name, Count gibibytes) {
     return preset_here(Machine{.gpus = {{name, Bytes(gibibytes << 30)}}}).value_or("none");
   };
@@ -65,7 +65,7 @@ TEST_CASE("the greeting names the machine and five commands that run", "[machine
   CHECK_THAT(text, Catch::Contains("preset: rtx-4090") && Catch::Contains("--hardware rtx-4090"));
 }
 
-TEST_CASE("list hardware --here shows the machine, also in JSON", "[machine][cli]") {
+TEST_CASE("list hardware --here shows the machine in text and in JSON", "[machine][cli]") {
   const json::Value v = test::ask("list hardware --here");
   CHECK(v["machine"]["threads"].get<Count>() > 0);
   CHECK(v["machine"]["memory_bytes"].get<Count>() > 0);

@@ -12,7 +12,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A Llama of 2 layers, 64 wide, with the keys `more`.
+/// A Llama of 2 layers, 64 wide, with the additional keys `more`.
 std::string config(const std::string& more) {
   const std::string path = scratch() + "/config.json";
   write_file(path, R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
@@ -35,7 +35,7 @@ constexpr Count in_matrices = 2 * (4 * 64 * 64 + 3 * 64 * 128), others = 2 * 100
 TEST_CASE("a checkpoint's formats are the default of --weight-precision in inference", "[cli]") {
   const std::string awq = config(R"("quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32})");
   const json::Value r = memory(awq, "");
-  // 4 bits, plus 20 for every 32.
+  // 4 bits each, plus 20 bits for every 32 elements.
   CHECK(r["inference_memory"]["weights_bytes"] == in_matrices / 2 + in_matrices / 32 * 20 / 8 + 2 * others);
   CHECK(r["inputs"]["weight_precision"] ==
         json::parse(R"({"all": "bf16", "attention": "awq-g32", "mlp": "awq-g32"})", "w"));

@@ -23,7 +23,7 @@ TEST_CASE("params shows MTP modules in addition to the total", "[cli][mtp]") {
   CHECK_FALSE(test::ask("params llama-3.1-8b")["parameters"].contains("mtp"));
 }
 
-TEST_CASE("training and inference hold and run an MTP module if requested", "[cli][mtp]") {
+TEST_CASE("training and inference load and run an MTP module if requested", "[cli][mtp]") {
   const json::Value with = test::ask("memory deepseek-v3 --mtp 1"), without = test::ask("memory deepseek-v3");
   for (const char* section : {"memory", "inference_memory"})
     CHECK(with[section]["parameters"].get<Count>() - without[section]["parameters"].get<Count>() == module_of_deepseek);

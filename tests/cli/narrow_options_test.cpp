@@ -33,7 +33,7 @@ TEST_CASE("matmuls that --wide-layers or --narrow exclude run at the 16-bit rate
   CHECK(some["notes"].dump().find("in training, blocks first:2,last:4 run their matmuls in bf16") != std::string::npos);
 }
 
-TEST_CASE("under a scaled format training memory equals bf16, and served blocks have the format's bytes",
+TEST_CASE("under a scaled format, training memory equals bf16's, and served blocks have the format's bytes",
           "[contract][cli]") {
   for (const auto& [format, bits] : {std::pair{"mxfp8", 8.25}, {"mxfp4", 4.25}}) {
     const std::string plan = "report llama-3.1-8b --hardware b200 ";
@@ -55,7 +55,7 @@ TEST_CASE("explain writes out the bytes of a matmul's quantized operands", "[exp
   CHECK(test::llmcalc("explain mlp.up llama-3.1-8b --hardware b200").out.find("operands") == std::string::npos);
 }
 
-TEST_CASE("mistakes with low-precision options give one sentence", "[cli]") {
+TEST_CASE("mistakes in low-precision options are reported in one sentence", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
   const auto refused = [](const std::string& arguments, const std::string& sentence) {
     const test::Ran r = test::llmcalc(arguments);

@@ -18,7 +18,7 @@ void works(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("both nearest batches that replicas can share are named", "[cli]") {
+TEST_CASE("both nearest batches that the replicas can share are suggested", "[cli]") {
   refused(llama + "--gpus 16 --global-batch 17",
           "--global-batch 17 is not a multiple of --micro-batch 1 x 16 model replicas; it counts all replicas, and "
           "each runs whole micro-batches; set --global-batch 16 or --global-batch 32");

@@ -16,7 +16,7 @@ const std::string train = "train gpt2 --hardware h100 --trace ", sweep = "sweep 
                   convert = "accuracy convert tests/cli/measurements/dense.json ",
                   tables = "calibrate --from evidence/operators/rtx-pro-6000/llama-3.1-8b --out ";
 
-/// Each way to write a file, and a foreign content that resembles it.
+/// Every command that writes a file, and foreign content that resembles its output.
 std::vector<std::pair<std::string, std::string>> writers() {
   return {{train + path("trace.json"), R"({"traceEvents":[],"displayTimeUnit":"ms"})"},
           {sweep + path("rows.csv"), "model,answer\r\ngpt2,1\r\n"},
@@ -58,7 +58,7 @@ TEST_CASE("--force without a file to write is refused", "[out_file][cli]") {
   test::refused("accuracy training --force", "--force applies only to accuracy convert; omit it");
 }
 
-TEST_CASE("a trace can be written to the standard output and to other files that are not regular", "[out_file][cli]") {
+TEST_CASE("a trace can be written to standard output and to other files that are not regular", "[out_file][cli]") {
   const test::Ran piped = test::llmcalc(train + "/dev/stdout", {.behind = "| cat"});
   CHECK_THAT(piped.out, Catch::StartsWith("{\"otherData\"") && Catch::Contains("GPT-2"));
   const test::Ran redirected = test::llmcalc(train + "/dev/stdout");

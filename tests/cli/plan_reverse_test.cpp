@@ -41,7 +41,7 @@ TEST_CASE("--largest layers returns a modified model, so its plans have no comma
         std::string::npos);
 }
 
-TEST_CASE("the answer states the limit of the largest size", "[plan][cli]") {
+TEST_CASE("the answer names the constraint that limits the largest size", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 2 --top 1 --largest ";
   CHECK(test::ask(gpt2 + "batch")["largest"]["any"] == true);
   CHECK(test::ask(gpt2 + "sequence")["largest"]["value"] == 1024);

@@ -47,7 +47,7 @@ TEST_CASE("the command printed for a serving plan reproduces the plan's numbers"
   }
 }
 
-TEST_CASE("a serving plan uses the software of its printed command, also if layouts differ in software",
+TEST_CASE("a serving plan uses the software of its printed command, even if layouts differ in software",
           "[plan][serve][cli][long]") {
   // One RTX 4090 is served by llama.cpp, several by vLLM.
   const json::Value plans =
@@ -69,7 +69,7 @@ TEST_CASE("a serving plan uses the software of its printed command, also if layo
   CHECK(one["layout"]["gpus"] <= 56);
 }
 
-TEST_CASE("a serving plan has the fewest engines with which serve keeps the limits", "[plan][serve][cli]") {
+TEST_CASE("a serving plan has the fewest engines that meet the limits in serve", "[plan][serve][cli]") {
   const std::string load = " --users 100 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot 33ms";
   const std::string server = "llama-3.1-70b --hardware mi300x --tp 8" + load;
   const Count engines = test::ask("plan serve " + server)["plans"][0]["engines"];
@@ -77,7 +77,7 @@ TEST_CASE("a serving plan has the fewest engines with which serve keeps the limi
   for (Count n = 1; n < engines; ++n) CHECK(saved(server, n) < 0.95);
 }
 
-// Three engines barely keep the limits in some draws of the traffic and miss them in others.
+// Three engines barely meet the limits in some draws of the traffic and miss them in others.
 TEST_CASE("a serving plan meets its limits for every seed", "[plan][serve][cli]") {
   const std::string server =
       "llama-3.1-70b --hardware mi300x --tp 4 --users 106 --prompt 4k --think-time 30s --slo-ttft 500ms --slo-tpot "
@@ -167,7 +167,8 @@ TEST_CASE("an inconclusive sample of 100 requests does not eliminate a layout", 
   CHECK(plans[0]["engines"] <= 13);
 }
 
-TEST_CASE("a serving plan has no growing queue, even if the limits tolerate one for a while", "[plan][serve][cli]") {
+TEST_CASE("a serving plan has no growing queue, even if the limits could be met with one for a while",
+          "[plan][serve][cli]") {
   const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 22 --slo-ttft 60s";
   const json::Value plan = test::ask("plan serve " + server)["plans"][0];
   REQUIRE(saved(server, 2) >= 0.95);
@@ -190,7 +191,7 @@ TEST_CASE("a serving plan's command names the files of model, hardware and softw
   CHECK(served["serving"]["ttft_s"] == plan["serving"]["ttft_s"]);
 }
 
-TEST_CASE("one engine fewer than the plan's does not keep the limits", "[plan][serve][cli]") {
+TEST_CASE("one engine fewer than the plan's misses the limits", "[plan][serve][cli]") {
   const json::Value plan = test::ask(load + "h100 --tp 1 --top 1")["plans"][0];
   const Count engines = plan["engines"];
   REQUIRE(engines > 1);
@@ -215,7 +216,7 @@ TEST_CASE("plans over several hardware types are sorted by price", "[plan][serve
   CHECK_FALSE(searched["not_searched"].empty());
 }
 
-TEST_CASE("no point of a front is dominated in speed and throughput", "[plan][serve][cli]") {
+TEST_CASE("no point of a front is dominated in both speed and throughput", "[plan][serve][cli]") {
   const json::Value front = test::ask(load + "h100")["front"];
   REQUIRE(front.size() > 3);
   for (std::size_t i = 1; i < front.size(); ++i) {
@@ -260,7 +261,7 @@ TEST_CASE("unattainable limits give no plans in JSON, and the nearest plan for e
   CHECK(r["nearest"][1]["tpot_s"] <= r["nearest"][0]["tpot_s"]);
 }
 
-TEST_CASE("if no layout holds a request, the plan states the limit and a remedy", "[plan][serve][cli]") {
+TEST_CASE("if no layout has room for a request, the plan states the limit and a remedy", "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-405b --hardware rtx-4090 --tp 2 --rate 1 --slo-ttft 1s");
   CHECK(r.code == 0);
   CHECK(r.out.find("no searched layout has enough free memory for a request") != std::string::npos);
@@ -273,7 +274,7 @@ TEST_CASE("--top sets the number of plans", "[plan][serve][cli]") {
     CHECK(test::ask(load + "h100,h200,l40s --top " + std::to_string(top))["plans"].size() == top);
 }
 
-TEST_CASE("plans for a log keep the limits, and one engine fewer does not", "[plan][serve][cli]") {
+TEST_CASE("plans for a log meet the limits, and one engine fewer does not", "[plan][serve][cli]") {
   std::string log;
   for (int i = 0; i < 600; ++i)
     log += "{\"arrival\": " + std::to_string(0.05 * i) + ", \"prompt\": " + std::to_string(400 + 37 * i % 3000) +

@@ -136,7 +136,7 @@ TEST_CASE("a deadline is met with the fewest GPUs, or the error gives the days n
         "llmcalc: --deadline needs --tokens D, the tokens to train on\n");
 }
 
-TEST_CASE("a plan that does not fit comes with changes that make it fit", "[plan][cli]") {
+TEST_CASE("a plan that does not fit is printed with changes that make it fit", "[plan][cli]") {
   const test::Ran r = test::llmcalc("train llama-3.1-8b --hardware h100 --dp 8 --micro-batch 2");
   CHECK(r.code == 0);
   CHECK_THAT(r.out, Catch::Contains("to fit"));
@@ -259,7 +259,7 @@ TEST_CASE("a deadline may be met by a GPU count between powers of two, with its 
   CHECK(text.find("other GPU") != std::string::npos);
 }
 
-TEST_CASE("a plan has the whole run if --tokens is given", "[plan][cli]") {
+TEST_CASE("a plan covers the whole run if --tokens is given", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --global-batch 16 --tokens 100B --top 1 ";
   const json::Value one = test::ask(gpt2 + "--gpus 2");
   CHECK(one["run"]["days"].get<double>() ==
@@ -296,7 +296,7 @@ TEST_CASE("suggested changes that make a plan fit take the stated time, with the
   }
 }
 
-TEST_CASE("a searched plan has the process memory of its command", "[plan][cli]") {
+TEST_CASE("a searched plan has the same process memory as its command", "[plan][cli]") {
   for (const char* how : {"--software none", "--efficiency 0.6", ""}) {
     CAPTURE(how);
     const json::Value v =

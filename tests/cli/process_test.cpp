@@ -38,7 +38,7 @@ TEST_CASE("the memory that a process needs is the sum of its terms, and slack is
   }
 }
 
-TEST_CASE("software changes the tensors' peak through vocabulary padding, and the tensors of its process",
+TEST_CASE("software changes the tensor peak through vocabulary padding, and the tensor bytes of its process",
           "[process]") {
   const json::Value engine = memory_of("train " + laid_out + "--software megatron-lm"),
                     plain = memory_of("train " + laid_out + "--software torch-fsdp --any-software"),
@@ -85,7 +85,7 @@ TEST_CASE("a measured overhead replaces the fitted one", "[process]") {
   CHECK(m["process"]["tensors_bytes"].get<Count>() + (Count{600} << 20) == m["peak_bytes"].get<Count>());
 }
 
-TEST_CASE("a plan whose tensors fit but whose process does not has a note and a way to leave headroom",
+TEST_CASE("a plan whose tensors fit but whose process does not has a note, and --memory-utilization leaves headroom",
           "[process][plan]") {
   const std::string plan =
       "plan train llama-3.1-70b --hardware h100 --gpus 64 --global-batch 64 --top 1 --software nemo ";

@@ -39,7 +39,7 @@ struct Scratch {
   }
 };
 
-/// Whether a process has installed its signal handlers, SIGTERM's last, or has ended.
+/// Whether a process has installed its signal handlers (SIGTERM's is the last) or has ended.
 bool hears_signals(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string word; status >> word;)

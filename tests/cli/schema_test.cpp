@@ -25,7 +25,8 @@ bool is_of_one(const json::Value& v, const json::Value& types) {
   return std::any_of(types.begin(), types.end(), [&](const json::Value& t) { return is_of(v, t.get<std::string>()); });
 }
 
-/// The schema of a member: by its name, else by the ending of its name (a pattern such as "_text$"), else the others'.
+/// The schema of a member: by its name, else by a suffix of its name (a pattern such as "_text$"), else that of
+/// additional members.
 json::Value schema_of(const std::string& key, const json::Value& schema) {
   const json::Value properties = schema.value("properties", json::Value::object());
   if (properties.contains(key)) return properties[key];

@@ -118,7 +118,7 @@ TEST_CASE("the theoretical capacity of sessions does not depend on the given rat
   CHECK(theory(at_once) < 1.25 * measured(at_once));  // theory ignores queues that empty the cache
 }
 
-TEST_CASE("the capacity of sessions can be sustained, and little more can", "[serve][capacity][cli][long]") {
+TEST_CASE("the capacity of sessions can be sustained, and hardly more", "[serve][capacity][cli][long]") {
   // More live sessions leave less of each in the cache, which keeps still more sessions alive. A server may take hours
   // to lose its cache.
   const std::string server =
@@ -137,7 +137,7 @@ TEST_CASE("the capacity of sessions can be sustained, and little more can", "[se
   }
 }
 
-TEST_CASE("the suggested smaller load keeps the limits and does not exceed the capacity",
+TEST_CASE("the suggested smaller load meets the limits and does not exceed the capacity",
           "[serve][capacity][cli][long]") {
   const std::string limits = " --slo-ttft 200ms --slo-tpot 30ms";
   for (const std::string& load : {std::string("--rate 9.6"), std::string("--rate 10.3"), std::string("--users 400"),
@@ -159,7 +159,7 @@ TEST_CASE("the suggested smaller load keeps the limits and does not exceed the c
   }
 }
 
-TEST_CASE("the duty cycle is the used share of the capacity", "[serve][capacity][cli]") {
+TEST_CASE("the duty cycle is the share of the capacity in use", "[serve][capacity][cli]") {
   const json::Value s = test::ask(llama + "--rate 3 --num-requests 3000")["serving"];
   CHECK(s["duty_cycle"].get<double>() * s["capacity_req_s"].get<double>() ==
         Approx(s["throughput_req_s"].get<double>()).epsilon(1e-12));

@@ -97,7 +97,7 @@ TEST_CASE("adapters take memory and time", "[serve][adapters][cli]") {
           "--adapters rank 9000 exceeds the hidden size of llama-3.1-8b, 4096; use a lower rank");
 }
 
-TEST_CASE("on a shared-memory system the program's share can be filled", "[serve][cli]") {
+TEST_CASE("on a shared-memory system, a program may fill its whole share", "[serve][cli]") {
   const auto fits = [](const std::string& hw) {
     return test::ask("infer llama-3.1-8b --prompt 1k --hardware " + hw)["limits"]["max_batch"].get<Count>();
   };

@@ -56,7 +56,7 @@ TEST_CASE("the prices of input and output add up to the GPU cost", "[serve][cli]
   CHECK(s["usd_per_h"] == 6);
 }
 
-TEST_CASE("at the break-even rate an API costs the same", "[serve][cli]") {
+TEST_CASE("at the break-even rate, an API costs the same", "[serve][cli]") {
   // 2048 tokens at 0.5 and 256 at 1.5 USD per million cost 0.001408 USD; a GPU of 3.6 USD/h costs 0.001 USD/s.
   const json::Value s =
       test::ask(llama + "--rate 4 --arrivals constant --price 3.6 --api-price 0.5,1.5 --num-requests 200")["serving"];
@@ -114,7 +114,7 @@ TEST_CASE("answers of one token omit the time per token", "[serve][cli]") {
   CHECK_FALSE(has(shown(one), "per token "));
 }
 
-TEST_CASE("a server that misses its limits suggests a load that keeps them", "[serve][cli]") {
+TEST_CASE("a server that misses its limits suggests a load that meets them", "[serve][cli]") {
   const std::string limits = llama + "--num-requests 3000 --slo-ttft ";
   CHECK(has(shown(limits + "200ms --rate 9"), "instead"));
   CHECK(has(shown(limits + "1ms --rate 5"), "without queueing, TTFT is"));
@@ -186,14 +186,14 @@ TEST_CASE("concurrent sequences share one copy of a prefix", "[serve][cli]") {
   const Count shared = test::ask(run)["engine_memory"]["most_sequences"],
               alone = test::ask(run + " --prefix-cache off")["engine_memory"]["most_sequences"];
   CHECK(shared > 4 * alone);
-  // Beyond capacity about as many are in progress; preemption explains the rest.
+  // Beyond capacity, about as many requests are in progress; preemption explains the difference.
   double most = 0;
   const json::Value overloaded = test::ask(run + "0");
   for (const json::Value& sample : overloaded["timeline"]) most = std::max(most, sample["in_progress"].get<double>());
   CHECK(most <= static_cast<double>(shared) * 1.1);
 }
 
-TEST_CASE("a server that cannot hold the model states the limit and a remedy", "[serve][cli]") {
+TEST_CASE("a server without room for the model states the limit and a remedy", "[serve][cli]") {
   const test::Ran r = test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1");
   CHECK(r.code == 0);
   CHECK(has(r.out, "fits    no: weights (131.4 GiB)"));

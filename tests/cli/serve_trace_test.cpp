@@ -20,7 +20,7 @@ json::Value trace_of(const std::string& options) {
 
 }  // namespace
 
-TEST_CASE("a server's trace holds every pass and every request without overlap", "[serve][trace][cli]") {
+TEST_CASE("a server's trace contains every pass and every request without overlap", "[serve][trace][cli]") {
   std::map<std::pair<Count, Count>, double> ends;
   std::map<std::string, Count> events;
   for (const json::Value& e : trace_of("--rate 10 --num-requests 200 --replicas 2")) {

@@ -34,7 +34,7 @@ TEST_CASE("log-normal lengths keep their mean and raise the latency tail", "[ser
   CHECK(spread["serving"]["latency_s"]["p99"] > even["serving"]["latency_s"]["p99"]);
 }
 
-TEST_CASE("burstier arrivals wait longer for the first token", "[serve][cli]") {
+TEST_CASE("with burstier arrivals the first token takes longer", "[serve][cli]") {
   const auto wait = [](const std::string& arrivals) {
     return test::ask(llama + "--rate 8 --arrivals " + arrivals)["serving"]["ttft_s"]["p95"].get<double>();
   };
@@ -88,7 +88,7 @@ TEST_CASE("drafts shorten the time per token", "[serve][cli]") {
   CHECK(per_token("--draft-tokens 2 --acceptance 0.9") < per_token("--draft-tokens 2 --acceptance 0.1"));
 }
 
-TEST_CASE("MTP modules can draft: the engine holds them, and their passes take time", "[serve][cli][mtp]") {
+TEST_CASE("MTP modules can draft: the engine loads them, and their passes take time", "[serve][cli][mtp]") {
   const auto asked = [](const std::string& options) {
     return test::ask(
         "serve glm-4.5-air --hardware h200 --tp 4 --rate 2 --num-requests 100 --draft-tokens 1 "

@@ -48,7 +48,7 @@ TEST_CASE("a version of the software is part of the inputs and reproduces the an
 }
 
 // llama-quantize's Q2_K of Llama 3.1 8B has 3.17 GB, its blocks alone would take 2.64 GB.
-TEST_CASE("with llama.cpp a bare format name is the file of that name, and ggml: the block format", "[software][cli]") {
+TEST_CASE("with llama.cpp, a bare format name means the file type, and ggml:NAME the block format", "[software][cli]") {
   const auto bytes = [](const std::string& more) {
     return test::ask("infer llama-3.1-8b --weight-precision " + more)["inference_memory"]["weights_bytes"].get<Count>();
   };

@@ -27,7 +27,7 @@ TEST_CASE("a stack sets its options unless they are given", "[software][cli]") {
   CHECK(own["memory"]["logits_bytes"] == 4 * Count{2} * 2048 * 128256);
 }
 
-TEST_CASE("versions of a stack differ in what they keep", "[software][cli]") {
+TEST_CASE("versions of a stack differ in recomputation and in the bytes of logits", "[software][cli]") {
   CHECK(memory("trl@0.18")["inputs"]["recompute"] == "none");
   CHECK(memory("trl@0.22")["inputs"]["recompute"] == "full");
   const json::Value chunked = memory("trl@1.6");
@@ -80,7 +80,7 @@ TEST_CASE("every training stack's options and values can be typed", "[software]"
   }
 }
 
-TEST_CASE("a stack refuses adapters, devices and layouts that it does not have", "[software][cli]") {
+TEST_CASE("a stack rejects adapters, devices and layouts that it does not support", "[software][cli]") {
   const auto refused = [](const std::string& words, const std::string& sentence) {
     const test::Ran ran = test::llmcalc(words);
     CHECK(ran.code == 2);

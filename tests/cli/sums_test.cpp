@@ -142,8 +142,8 @@ TEST_CASE("the rows of --ops add up to the tables", "[contract][cli]") {
     const double micro_batches = real(r["inputs"]["global_batch"]) / real(r["inputs"]["micro_batch"]) / replicas;
     const json::Value& parts = r["step"]["breakdown_s"];
     const double layers = sum(parts, {"matmul", "attention", "elementwise", "host", "tp"});
-    // Gradient reductions of tensor-parallel ranks, once per step, are in no micro-batch. Host waiting is in no
-    // operator, nor is the part of a collective that --overlap cannot hide because it exceeds its layer's work.
+    // Gradient reductions of tensor-parallel ranks run once per step and belong to no micro-batch. Host waiting belongs
+    // to no operator, nor does the part of a collective that --overlap cannot hide because it exceeds its layer's work.
     const double waiting = r["inputs"].contains("software") ? real(parts["host"]) : 0;
     CHECK(micro_batches * over_rows(r["ops"], "time_s") <= layers * (1 + 1e-12));
     CHECK(micro_batches * over_rows(r["ops"], "time_s") >=
@@ -170,7 +170,7 @@ TEST_CASE("a master copy is mentioned only if there is one", "[contract][cli]") 
           std::string::npos);
 }
 
-TEST_CASE("an MFU above 100 % comes with the causal-exact MFU", "[contract][cli]") {
+TEST_CASE("an MFU above 100 % is shown with the causal-exact MFU", "[contract][cli]") {
   const std::string plan = "train llama-3.1-8b --hardware h100 --seq 131072 --efficiency 1";
   const json::Value full = ask(plan)["step"];
   CHECK(real(full["mfu"]) > 1);

@@ -169,7 +169,7 @@ TEST_CASE("a sweep without a possible point has rows of errors", "[sweep][cli]")
   }
 }
 
-TEST_CASE("mistakes are refused before any row", "[sweep][cli]") {
+TEST_CASE("mistakes are rejected before any row", "[sweep][cli]") {
   test::refused("sweep memory gpt2 --train --tp 1..1000000000 --micro-batch 1,2",
                 "the sweep has 2,000,000,000 points, more than 10^9; shorten the lists, or split the sweep");
   test::refused("sweep train gpt2 --hardware h100 --columns step.tim",
@@ -200,7 +200,7 @@ TEST_CASE("a column that only some points have is empty in the others", "[sweep]
   CHECK(rows[1]["memory.gathered_bytes"].is_number_integer());
 }
 
-TEST_CASE("a cut file is continued to the same bytes", "[sweep][cli]") {
+TEST_CASE("a truncated file is completed to the same bytes", "[sweep][cli]") {
   for (const std::string ending : {".csv", ".jsonl"}) {
     const std::string path = path_of("cut" + ending), whole = written(small, path);
     for (const std::size_t bytes :
@@ -253,7 +253,7 @@ TEST_CASE("CSV quotes commas, and JSONL has the same values", "[sweep][cli]") {
         R"({"stage_layers":"7,5","step.bound":"latency","error":null})");
 }
 
-TEST_CASE("integers past 2^64 keep every digit", "[sweep][cli]") {
+TEST_CASE("integers above 2^64 keep every digit", "[sweep][cli]") {
   const std::string run = "llama-3.1-405b --tokens 15600000000001 ", column_name = "flops.model_run";
   const test::Ran one = test::llmcalc("flops " + run + "--json");
   const std::size_t begin = one.out.find("\"model_run\": ") + 13;

@@ -7,7 +7,7 @@
 
 using namespace llmcalc;
 
-TEST_CASE("every synonym leads to an option, and none is an option itself", "[options]") {
+TEST_CASE("every synonym maps to an option, and no synonym is an option itself", "[options]") {
   for (const Synonym& s : synonyms()) {
     INFO(s.typed);
     CHECK(find_option(s.flag) != nullptr);
@@ -16,7 +16,7 @@ TEST_CASE("every synonym leads to an option, and none is an option itself", "[op
   }
 }
 
-TEST_CASE("a synonym gives the answer of its option", "[options][cli]") {
+TEST_CASE("a synonym gives the same answer as its option", "[options][cli]") {
   const auto same = [](const std::string& command, const std::string& typed, const std::string& option) {
     CAPTURE(typed);
     json::Value a = test::ask(command + typed), b = test::ask(command + option);
@@ -32,7 +32,7 @@ TEST_CASE("a synonym gives the answer of its option", "[options][cli]") {
        "--rate 2 --max-seqs 64 --memory-utilization 0.9");
 }
 
-TEST_CASE("an option and its synonym together are one option typed twice", "[options][cli]") {
+TEST_CASE("an option and its synonym count as one option given twice", "[options][cli]") {
   const test::Ran ran = test::llmcalc("infer gpt2 --hardware h100 --batch 2 --batch-size 4");
   CHECK(ran.code == 2);
   CHECK_THAT(ran.err, Catch::Contains("--batch is specified twice"));

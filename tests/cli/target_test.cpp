@@ -103,7 +103,7 @@ TEST_CASE("the fewest devices reach the target", "[target]") {
   for (const Count n : {2, 4, 8}) CHECK(target(llama + as_fast_as(llama + fmt::format("--tp {}", n)))["tp"] == n);
 }
 
-TEST_CASE("the suggested devices hold the plan that reaches the target", "[target]") {
+TEST_CASE("the plan that reaches the target fits on the suggested devices", "[target]") {
   const json::Value one = test::ask("infer llama-3.1-405b --hardware h200 --target '1 tokens/s'");
   CHECK(one["inference_memory"]["fits"] == false);
   CHECK(one["target"]["reached"] == false);
@@ -188,7 +188,7 @@ TEST_CASE("an invalid target is rejected in one sentence", "[target][errors]") {
   CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
 }
 
-TEST_CASE("a --target of the wrong kind is rejected with the right one", "[target][errors]") {
+TEST_CASE("a --target of the wrong kind is rejected with the correct usage", "[target][errors]") {
   const auto refused = [](const std::string& arguments) {
     const test::Ran r = test::llmcalc(arguments);
     CHECK(r.code == 2);

@@ -14,7 +14,7 @@ namespace {
 
 std::string path(const std::string& name) { return test::scratch() + "/" + name; }
 
-/// Number of files whose names start with `name`: the file and any remains of an attempt.
+/// Number of files whose names start with `name`: the file and any leftovers of failed attempts.
 std::ptrdiff_t files_like(const std::string& name) {
   return std::count_if(std::filesystem::directory_iterator(test::scratch()), {},
                        [&](const auto& entry) { return entry.path().filename().string().starts_with(name); });
@@ -143,7 +143,7 @@ TEST_CASE("a trace of sharded weights has every layer's gathers and reductions i
   CHECK(names["F1"] == 1);
 }
 
-TEST_CASE("an unwritable trace gives one sentence and no partial file", "[trace]") {
+TEST_CASE("an unwritable trace is reported in one sentence and leaves no partial file", "[trace]") {
   const auto refused = [](const std::string& file, const test::Shell& shell = {}) {
     const test::Ran r = test::llmcalc(model + "--pp 4 --global-batch 64 --trace " + file, shell);
     INFO(r.err);
@@ -162,7 +162,7 @@ TEST_CASE("an unwritable trace gives one sentence and no partial file", "[trace]
   CHECK(files_like("kept.json") == 1);
 }
 
-TEST_CASE("--trace replaces a trace of the program and rejects any other file", "[trace]") {
+TEST_CASE("--trace replaces a trace written by the program and rejects any other file", "[trace]") {
   test::write_file(path("thesis.tex"), "\\documentclass");
   for (const char* command : {"train gpt2 --hardware h100", "serve gpt2 --hardware h100 --rate 1 --num-requests 2"}) {
     test::refused(command + (" --trace " + path("thesis.tex")),

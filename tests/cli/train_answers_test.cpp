@@ -71,7 +71,7 @@ TEST_CASE("layers are spread by estimated time: no other split over the two stag
   }
 }
 
-TEST_CASE("a DualPipe rank has a chunk of both directions, and the slowest rank is as fast as possible", "[cli]") {
+TEST_CASE("a DualPipe rank has one chunk of each direction, and the slowest rank is as fast as possible", "[cli]") {
   const std::string train =
       "train llama-3.1-8b --hardware h100 --pp 4 --schedule dualpipe --global-batch 16 --software none";
   const double time = ask(train)["step"]["time_s"];
@@ -111,7 +111,8 @@ TEST_CASE("micro-batches in flight only for their weight gradients are counted s
   CHECK_THAT(text, Contains("only for weight gradients"));
 }
 
-TEST_CASE("the GPUs for given days finish the run in time, and the next smaller count does not", "[cli]") {
+TEST_CASE("the GPU count for a given number of days finishes the run in time, and the next smaller one does not",
+          "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 512 --tokens 15T --days 30 ";
   const json::Value run = ask(train)["run"];
   const Count gpus = run["gpus_needed"];
@@ -130,7 +131,7 @@ TEST_CASE("without --global-batch each replica adds its own batch, and one repli
   CHECK(ask(train + fmt::format("--gpus {}", gpus - 8))["run"]["days"] > 30);
 }
 
-TEST_CASE("the GPUs for given days finish in time with failures counted", "[cli]") {
+TEST_CASE("the GPU count for a given number of days is sufficient with failures included", "[cli]") {
   const std::string train =
       "train llama-3.1-8b --hardware h100 --tp 2 --zero 1 --tokens 1T --days 30 --mtbf 2k --checkpoint-bandwidth 1GB/s "
       "--restart 600 ";

@@ -35,7 +35,7 @@ TEST_CASE("a process that is not expected to fit makes the plan impossible", "[f
   CHECK((far["verdict"]["fit"] == "no" && far["verdict"]["fit_probability"] == 0.0));
 }
 
-TEST_CASE("a plan without a process estimate fits or does not", "[fit][cli]") {
+TEST_CASE("a plan without a process estimate either fits or does not", "[fit][cli]") {
   CHECK(test::ask("train llama-3.2-1b --hardware mi300x")["verdict"]["fit_probability"] == 1.0);
   CHECK(test::ask("infer llama-3.1-8b --hardware h100")["verdict"]["fit"] == "yes");
   CHECK(test::ask("infer llama-3.1-405b --hardware h100")["verdict"]["fit"] == "no");

@@ -140,7 +140,7 @@ TEST_CASE("a case without times fails the time check", "[verdict]") {
   }
 }
 
-TEST_CASE("a step of several micro-batches is run whole, and the master copy is optional", "[verdict][cli]") {
+TEST_CASE("a step of several micro-batches is run completely, and the master copy is optional", "[verdict][cli]") {
   const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 ";
   const json::Value r = test::ask(tiny + "--micro-batch 2 --global-batch 8");
   CHECK(r["notes"][0] ==
@@ -187,7 +187,7 @@ TEST_CASE("times predicted for another machine have a note, and this machine's h
   CHECK_FALSE(test::ask(tiny + test::scratch() + "/here.json").contains("notes"));
 }
 
-TEST_CASE("--check-time fails for another machine's description, and keeps the report whole", "[verdict][cli]") {
+TEST_CASE("--check-time fails for another machine's description, and the report stays complete", "[verdict][cli]") {
   const std::string command = "validate docs/examples/tiny-llama.json --train --seq 8 --hardware h100 --repeats 1";
   CHECK(test::llmcalc(command).code == 0);
   const test::Ran r = test::llmcalc(command + " --check-time --json");

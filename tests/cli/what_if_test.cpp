@@ -15,7 +15,7 @@ TEST_CASE("--memory replaces or scales the memory of a device", "[hardware][cli]
   CHECK(memory(" --memory 1.5x") == 3 * memory("") / 2);
 }
 
-TEST_CASE("less memory turns the verdict, and more memory lengthens the context", "[hardware][cli]") {
+TEST_CASE("less memory changes the verdict, and more memory lengthens the context", "[hardware][cli]") {
   const std::string words = "infer llama-3.1-8b --hardware rtx-4090";
   CHECK(test::ask(words + " --memory 12GiB")["verdict"]["fit"] == "no");
   const auto longest = [&](const std::string& more) {
@@ -50,7 +50,7 @@ TEST_CASE("--price states a price for each device", "[hardware][cli]") {
   CHECK(one["run"]["cost_usd"].get<double>() == Approx(2.5 * one["run"]["gpu_hours"].get<double>()));
 }
 
-TEST_CASE("mistakes in what-ifs are one sentence", "[hardware][cli]") {
+TEST_CASE("mistakes in what-if options are reported in one sentence", "[hardware][cli]") {
   const auto refused = [](const std::string& words, const std::string& sentence) {
     const test::Ran ran = test::llmcalc(words);
     CHECK(ran.code == 2);

@@ -1,4 +1,4 @@
-// JSON numbers past 2^64, and file text that imitates them.
+// JSON numbers above 2^64, and file text that imitates them.
 
 #include <algorithm>
 
@@ -37,7 +37,7 @@ TEST_CASE("text from a file is never read as a JSON number", "[wide_number]") {
   }
 }
 
-TEST_CASE("a number past 2^64 has every digit in JSON, and is compared as a number", "[wide_number]") {
+TEST_CASE("a number above 2^64 has every digit in JSON, and is compared as a number", "[wide_number]") {
   const std::string command = "flops llama-3.1-405b --seq 1M";  // 6 x 405e9 x 1e6 and attention: 2.7e19
   const test::Ran r = test::llmcalc(command + " --json");
   REQUIRE(r.code == 0);
@@ -69,7 +69,7 @@ TEST_CASE("an integer above 2^53 is followed by its digits as text, and a smalle
   CHECK(large["formulas"]["6nd_text"] == large["formulas"]["6nd"].dump());
 }
 
-TEST_CASE("2^53 has no text, and 2^53 + 1 has", "[wide_number]") {
+TEST_CASE("2^53 is not repeated as text, and 2^53 + 1 is", "[wide_number]") {
   const std::int64_t most = std::int64_t{1} << 53;
   const json::Value numbers{{"a", most}, {"b", most + 1}, {"c", -most - 1}, {"d", 1e300}, {"e", ~std::uint64_t{0}}};
   const json::Value printed = json::parse(dump(numbers), "numbers");

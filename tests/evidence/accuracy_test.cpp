@@ -35,7 +35,7 @@ const Accuracy& published_accuracy(AccuracyKind kind) {
   return all.at(kind);
 }
 
-/// A made-up row: 100 was measured, `predicted` was predicted.
+/// A made-up row with a measured value of 100 and this prediction.
 PredictedRow made(const char* family, const char* gpu, double predicted) {
   PredictedRow r{.id = "x", .of = {.family = family}, .quantity = "step_time_s"};
   r.of.gpu = gpu;

@@ -62,7 +62,7 @@ TEST_CASE("a FLOPs convention is recognized by its formula", "[convention]") {
   CHECK_FALSE(flops_convention("MFU against 989 TF (H100) / 312 TF (A100)").peak_tflops);
 }
 
-TEST_CASE("6N excludes attention, and with non-embedding parameters also the embeddings", "[convention]") {
+TEST_CASE("6N excludes attention, and with non-embedding parameters it also excludes the embeddings", "[convention]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.measured = {};
   row.measured.tflops_per_gpu = 100;

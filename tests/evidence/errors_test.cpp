@@ -25,7 +25,7 @@ TEST_CASE("an error is signed and relative to the measured value", "[errors]") {
   CHECK(relative_error({"", 3, 3, {}, {}}) == 0);
 }
 
-TEST_CASE("an interval covers the values between its ends, ends included", "[errors]") {
+TEST_CASE("an interval covers the values between its ends, inclusive", "[errors]") {
   CHECK(is_covered({"", 110, 100, 100, 120}) == true);
   CHECK(is_covered({"", 80, 100, 70, 90}) == false);
   CHECK(is_covered({"", 80, 100, {}, 90}) == std::nullopt);

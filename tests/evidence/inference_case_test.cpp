@@ -173,7 +173,7 @@ TEST_CASE("every published inference row can be expressed and calculated", "[inf
   CHECK(figures > 1200);
 }
 
-TEST_CASE("figures in base units over all devices keep the row's values", "[inference-case]") {
+TEST_CASE("figures converted to base units over all devices keep the row's values", "[inference-case]") {
   for (const InferenceRow& row : inference_rows())
     for (const Figure& f : inference_case(row, devices_once()).figures)
       for (const auto& [key, value] : row.measured)
@@ -205,7 +205,7 @@ TEST_CASE("the context of a decode step is the stated one, otherwise that at the
   CHECK_FALSE(context("spark-gemma-3-4b-pp512-b1", "prefill_tok_s"));
 }
 
-TEST_CASE("figures that a row's notes advise against carry a doubt", "[inference-case]") {
+TEST_CASE("figures that a row's notes advise against are marked as doubtful", "[inference-case]") {
   const auto doubt = [](const char* id, const char* key) { return figure_called(case_called(id), key).doubt; };
   CHECK(doubt("qwen3-hf-h20-qwen3-8b-bf16-g1-i1-mem", "inout_tok_s") == "the row's notes: use its memory only");
   CHECK(doubt("qwen3-hf-h20-qwen3-8b-bf16-g1-i1-mem", "memory_mb") == "");
@@ -376,7 +376,8 @@ TEST_CASE("engine versions and eager mode are read from a row's text", "[inferen
   CHECK_FALSE(engine_name("Wonder Engine 3", "").known);
 }
 
-TEST_CASE("a device without a preset is an assumed input, and without bandwidth it gives no time", "[inference-case]") {
+TEST_CASE("a device without a preset is an assumed input, and without a bandwidth it has no times",
+          "[inference-case]") {
   InferenceRow row = row_called(inference_rows(), "vllm-arcb60-gpt-oss-20b-tp1-i1024-c75");
   row.hardware.accelerator = "Foo X100";
   const InferenceCase c = inference_case(row, devices_once());

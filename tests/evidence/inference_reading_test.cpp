@@ -319,7 +319,7 @@ TEST_CASE("request kinds and time keys have several names", "[inference-reading]
   CHECK(seconds_of(c, figure(FigureKind::user_rate)) == Approx(1 / seconds_of(c, figure(FigureKind::time_per_token))));
 }
 
-TEST_CASE("attention replicas and expert ranks are counted as engines count them", "[inference-reading]") {
+TEST_CASE("attention replicas and expert ranks are counted by the engines' rules", "[inference-reading]") {
   InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
   row.hardware.count = 8;
   row.model.experts = 128;

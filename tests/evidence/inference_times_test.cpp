@@ -15,7 +15,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// Case of the first row that fulfills the condition.
+/// Case of the first row that satisfies the condition.
 template <typename Is>
 InferenceCase first_case(const Is& is) {
   for (const InferenceRow& row : test::inference_rows())

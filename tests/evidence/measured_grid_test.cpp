@@ -1,4 +1,4 @@
-// Values measured at points.
+// Interpolation between measured points.
 
 #include "evidence/profile/measured_grid.hpp"
 

@@ -110,7 +110,7 @@ TEST_CASE("2^34 GiB, a driver's placeholder for unknown memory, counts as missin
   CHECK(own_process(o) == nullptr);  // the other process holds 4 GiB, less than PyTorch reserved
 }
 
-TEST_CASE("the first message of each GPU counts", "[memory_log]") {
+TEST_CASE("only the first message of each GPU is used", "[memory_log]") {
   const MemoryLog log = read(new_message + new_message + old_message);
   CHECK(log.out_of_memory.messages.size() == 2);
   CHECK(log.out_of_memory.repeats == 1);

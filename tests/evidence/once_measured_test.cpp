@@ -30,7 +30,7 @@ PredictedRow of_replay(double error, const std::string& family, const std::strin
 
 }  // namespace
 
-TEST_CASE("a measured step re-scales other plans by the square root of its error", "[fit]") {
+TEST_CASE("a measured step rescales other plans by the square root of its error", "[fit]") {
   CHECK(rescale(1) == 1);
   CHECK(rescale(1.21) == Approx(1.1));
   CHECK(rescale(0.25) == 0.5);
@@ -51,7 +51,7 @@ TEST_CASE("every step of a source predicts the source's other steps on the same 
   CHECK(intervals_after_a_step(a).empty());
 }
 
-TEST_CASE("replays from tables narrow only the intervals of the classes that their figures have", "[fit]") {
+TEST_CASE("replays from tables narrow only the intervals of their figures' classes", "[fit]") {
   Accuracy replays;
   replays.rows = {
       of_replay(0.02, "LLMServingSim one", "tpot_mean_ms"), of_replay(-0.04, "LLMServingSim another", "tpot_p90_ms"),

@@ -1,4 +1,5 @@
-// Tables generated from known rates give these rates, and matmuls of the published tables are predicted within 10 %.
+// Known rates are recovered from tables generated with them, and matmuls of the published tables are predicted within
+// 10 %.
 
 #include "evidence/profile/operator_rates.hpp"
 
@@ -128,7 +129,7 @@ const LayerResidual& residual(const OperatorRates& r, std::string_view layer, st
   return *found;
 }
 
-/// In rows that determine launch, bytes take up to 5 % of the time, and less in their median.
+/// In the rows that determine the launch overhead, bytes take up to 5 % of the time, and less at the median.
 auto about(double x) { return Approx(x).epsilon(0.02); }
 
 void gives_back(const Known& k, Count ranks) {
@@ -150,7 +151,7 @@ void gives_back(const Known& k, Count ranks) {
 
 }  // namespace
 
-TEST_CASE("known rates are derived from tables generated with them", "[operators]") {
+TEST_CASE("the rates used to generate tables are recovered from them", "[operators]") {
   gives_back({}, 1);
   gives_back({}, 2);  // each of two ranks has half of every matrix
   gives_back({.launch = 6e-6, .memory = 0.6, .matmul = 0.9, .exposed = 0, .attention = 120e12, .cache = 6e12}, 1);
@@ -164,7 +165,7 @@ TEST_CASE("a fused matmul is one kernel in the table and several in the cost mod
   CHECK(residual(d.rates, "qkv_proj").by_size[0].value() == Approx((35.1 + 9) / (35.1 + 3)).epsilon(0.02));
 }
 
-TEST_CASE("every table has the same weight for any number of rows", "[operators]") {
+TEST_CASE("every table has the same weight, however many rows it has", "[operators]") {
   Synthetic slow({.matmul = 0.6}), quick({.matmul = 0.8});
   slow.all();
   quick.all();

@@ -59,7 +59,7 @@ const std::string dense = "layer,tokens,time_us\no_proj,1,25\no_proj,16,24.5\nac
 
 }  // namespace
 
-TEST_CASE("the folders of a device, of a model and of ranks give the same tables", "[operators]") {
+TEST_CASE("device, model and rank folders give the same tables", "[operators]") {
   const TableFolder f;
   f.write_tables(tp1, dense);
   f.write_tables("llama-3.1-8b/tp2/", dense);

@@ -282,7 +282,7 @@ TEST_CASE("recomputation follows from the words of the row", "[training-case]") 
   CHECK_FALSE(recomputed("").assumed.empty());
 }
 
-TEST_CASE("a number of recomputed layers counts the first layers of every chunk", "[training-case]") {
+TEST_CASE("a number of recomputed layers refers to the first layers of every chunk", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");  // 12 layers, one stage
   const auto plan = [&](const char* said) {
     row.recompute = said;
@@ -335,7 +335,7 @@ TEST_CASE("a schedule is recognized by all its names, and remarks after it are i
   }
 }
 
-TEST_CASE("the time of a part of a step is not used as a step", "[training-case]") {
+TEST_CASE("the time of part of a step is not used as the step time", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto skip = [&](const char* scope) {
     row.scope = scope;

@@ -1,4 +1,4 @@
-// Fits recover the parameters with which steps were generated.
+// Fits recover the parameters that generated the steps.
 
 #include "evidence/fit/training_fit.hpp"
 
@@ -43,7 +43,7 @@ constexpr std::size_t at(TrainingParameter p) { return static_cast<std::size_t>(
 
 }  // namespace
 
-TEST_CASE("a fit recovers the parameters with which steps were generated", "[fit]") {
+TEST_CASE("a fit recovers the parameters that generated the steps", "[fit]") {
   TrainingParameters truth;
   truth.values()[at(TrainingParameter::matmul_ampere)] = 0.6;
   truth.values()[at(TrainingParameter::matmul_hopper)] = 0.8;

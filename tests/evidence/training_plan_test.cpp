@@ -58,7 +58,7 @@ TEST_CASE("the rate of a network is a device's share of the stated rate", "[trai
   CHECK(share("not stated", 8) == 0);
 }
 
-TEST_CASE("links join the row's nodes", "[training-case]") {
+TEST_CASE("links connect the row's nodes", "[training-case]") {
   const TrainingCase v100 = training_case_called("bigscience-1b3-v100-32gb-tp1-pp1-dp8-mbs1-ckpt");
   CHECK(v100.cluster().levels[0].ranks == 4);
   CHECK(v100.cluster().levels[1].bandwidth.value == 12.5e9);
@@ -304,7 +304,7 @@ TEST_CASE("a published run has the same number of devices in every node, at leas
   CHECK(in_a_node("TPU v4", 32, 6144) == 3072);  // PaLM (arXiv:2204.02311): two pods of 4,096
 }
 
-TEST_CASE("a device without a preset resembles devices whose kind its name contains", "[training-case]") {
+TEST_CASE("a device without a preset is modeled on devices of the kind named in it", "[training-case]") {
   const auto like = [](const char* device) {
     HardwareSaid said;
     said.device = device;

@@ -6,7 +6,7 @@
 
 using namespace llmcalc;
 
-TEST_CASE("a word is matched whole", "[words]") {
+TEST_CASE("only whole words match", "[words]") {
   CHECK(Words("LoRA rank 16").affirms("lora"));
   for (const char* other : {"data exploration", "a ranch in Colorado", "QLoRAX"}) CHECK_FALSE(Words(other).has("lora"));
   CHECK(words_of("FlashAttention-v3") == std::vector<std::string>{"flashattention", "v", "3"});

@@ -1,6 +1,6 @@
 // A driver for machines and compilers without libFuzzer: runs every seed of a corpus and random mutants.
 //   LLMCALC_FUZZ=PARSER llmcalc_fuzz MUTANTS FOLDER
-// Mutants are the same in every run. An input that ends the program is written to "crash".
+// Mutants are the same in every run. An input that crashes the program is written to "crash".
 
 #include <sanitizer/common_interface_defs.h>
 

@@ -51,14 +51,14 @@ Plan training_plan(const json::Object& in) {
 
 }  // namespace
 
-TEST_CASE("the engine counts the golden parameters", "[golden]") {
+TEST_CASE("the engine's parameters match the golden values", "[golden]") {
   CHECK(each_case("params_total", [](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
           CHECK(std::to_string(parameters(a).total) == value);
         }) == 45);
 }
 
-TEST_CASE("the engine counts the golden active parameters in three conventions", "[golden]") {
+TEST_CASE("the engine's active parameters match the golden values in three conventions", "[golden]") {
   CHECK(each_case("params_active", [](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
           const Parameters p = parameters(a);
@@ -70,7 +70,7 @@ TEST_CASE("the engine counts the golden active parameters in three conventions",
         }) == 7);
 }
 
-TEST_CASE("the engine counts the golden parameter groups and the other definitions of N", "[golden]") {
+TEST_CASE("the engine's parameter groups and the other definitions of N match the golden values", "[golden]") {
   CHECK(each_case("params_group", [](const json::Object& in, const std::string& value) {
           const Parameters p = parameters(model(in));
           const std::string g = in.text("group");
@@ -92,13 +92,13 @@ TEST_CASE("the engine counts the golden parameter groups and the other definitio
         }) == 2);
 }
 
-TEST_CASE("the engine counts the golden Adafactor states", "[golden]") {
+TEST_CASE("the engine's Adafactor states match the golden values", "[golden]") {
   CHECK(each_case("adafactor_state_bytes", [](const json::Object& in, const std::string& value) {
           CHECK(std::to_string(in.count("bytes_per") * parameters(model(in)).factored) == value);
         }) == 4);
 }
 
-TEST_CASE("the engine counts the golden forward FLOPs", "[golden]") {
+TEST_CASE("the engine's forward FLOPs match the golden values", "[golden]") {
   CHECK(each_case("flops_forward", [](const json::Object& in, const std::string& value) {
           Arch a = model(in);
           if (in.has("window")) a.local = {{in.count("window")}, LayerSet::all(a.layers)};
@@ -106,7 +106,7 @@ TEST_CASE("the engine counts the golden forward FLOPs", "[golden]") {
         }) == 17);
 }
 
-TEST_CASE("the engine counts the golden FLOPs of single operators", "[golden]") {
+TEST_CASE("the engine's FLOPs of single operators match the golden values", "[golden]") {
   CHECK(each_case("flops_op", [](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
           if (in.text("op") == "qk") {  // QK and PV are equally wide, so each is half of the core
@@ -121,7 +121,8 @@ TEST_CASE("the engine counts the golden FLOPs of single operators", "[golden]") 
         }) == 2);
 }
 
-TEST_CASE("the engine counts the golden training FLOPs, with flash backward recomputing the scores", "[golden]") {
+TEST_CASE("the engine's training FLOPs match the golden values, with flash backward recomputing the scores",
+          "[golden]") {
   int same_convention = 0;
   CHECK(each_case("flops_train", [&](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
@@ -142,7 +143,7 @@ TEST_CASE("the engine counts the golden training FLOPs, with flash backward reco
   CHECK(same_convention == 6);
 }
 
-TEST_CASE("the engine counts the golden training FLOPs per token", "[golden]") {
+TEST_CASE("the engine's training FLOPs per token match the golden values", "[golden]") {
   CHECK(each_case("flops_train_per_token", [](const json::Object& in, const std::string& value) {
           Plan p;
           p.seq = in.count("seq");
@@ -155,7 +156,7 @@ TEST_CASE("the engine counts the golden training FLOPs per token", "[golden]") {
         }) == 3);
 }
 
-TEST_CASE("the engine counts the golden decode FLOPs", "[golden]") {
+TEST_CASE("the engine's decode FLOPs match the golden values", "[golden]") {
   CHECK(each_case("decode_flops", [](const json::Object& in, const std::string& value) {
           Plan p;
           p.batch = in.count("batch");
@@ -164,7 +165,7 @@ TEST_CASE("the engine counts the golden decode FLOPs", "[golden]") {
         }) == 17);
 }
 
-TEST_CASE("the engine counts the golden query-key pairs", "[golden]") {
+TEST_CASE("the engine's query-key pairs match the golden values", "[golden]") {
   CHECK(each_case("attention_pairs", [](const json::Object& in, const std::string& value) {
           const Count twice =
               twice_pairs(in.count("seq"), in.count("past"), {in.count_or("window", 0)}, convention(in, "convention"));

@@ -103,7 +103,7 @@ GluStore glu_store(const json::Object& in) {
 
 }  // namespace
 
-TEST_CASE("one block saves the golden bytes with every storage option", "[golden]") {
+TEST_CASE("the bytes saved by one block match the golden values with every storage option", "[golden]") {
   CHECK(
       each_case("act_layer", [](const json::Object& in, const std::string& value) {
         REQUIRE(in.count("context_parallel") == 1);
@@ -194,7 +194,7 @@ TEST_CASE("a step saves the bytes outside the blocks that Korthikanti et al. giv
   CHECK(float32 == 1);
 }
 
-TEST_CASE("an MoE MLP saves the golden bytes", "[golden]") {
+TEST_CASE("the bytes saved by an MoE MLP match the golden values", "[golden]") {
   CHECK(each_case("act_moe_mlp", [](const json::Object& in, const std::string& value) {
           const double capacity = in.has("capacity_factor") ? golden::real(in, "capacity_factor") : 1;
           const Count k = in.count("top_k"), copies = static_cast<Count>(capacity * static_cast<double>(k));
@@ -218,7 +218,7 @@ TEST_CASE("an MoE MLP saves the golden bytes", "[golden]") {
         }) == 2);
 }
 
-TEST_CASE("the engine counts the golden bytes of weights, gradients and optimizer states", "[golden]") {
+TEST_CASE("the engine's bytes of weights, gradients and optimizer states match the golden values", "[golden]") {
   const auto states = [](const std::string& preset, Count n) {
     Plan p;
     p.seq = p.global_batch = 1;
@@ -278,7 +278,7 @@ TEST_CASE("mixed precision saves memory from the golden batch size upward", "[go
         }) == 3);
 }
 
-TEST_CASE("the engine counts the golden bytes of quantized weights", "[golden]") {
+TEST_CASE("the engine's bytes of quantized weights match the golden values", "[golden]") {
   CHECK(each_case("quant_bytes", [](const json::Object& in, const std::string& value) {
           CHECK(digits(tensor_bytes(*dtype(in.text("fmt")), in.count("rows"), in.count("cols"))) == value);
         }) == 7);
@@ -301,7 +301,7 @@ TEST_CASE("the engine counts the golden bytes of quantized weights", "[golden]")
         }) == 2);
 }
 
-TEST_CASE("the engine reproduces the golden KV cache bytes", "[golden]") {
+TEST_CASE("the engine's KV cache bytes match the golden values", "[golden]") {
   CHECK(each_case("kv_bytes_per_token", [](const json::Object& in, const std::string& value) {
           Plan p;
           Layout layout;
@@ -323,7 +323,7 @@ TEST_CASE("the engine reproduces the golden KV cache bytes", "[golden]") {
         }) == 17);
 }
 
-TEST_CASE("a decode step reads the golden bytes of weights", "[golden]") {
+TEST_CASE("the weight bytes read by a decode step match the golden values", "[golden]") {
   CHECK(each_case("weight_bytes_read", [](const json::Object& in, const std::string& value) {
           Plan p;
           p.batch = in.count("tokens");
@@ -335,7 +335,7 @@ TEST_CASE("a decode step reads the golden bytes of weights", "[golden]") {
         }) == 1);
 }
 
-TEST_CASE("tensor parallelism sends the golden bytes per layer and micro-batch", "[golden]") {
+TEST_CASE("the bytes sent by tensor parallelism per layer and micro-batch match the golden values", "[golden]") {
   CHECK(each_case("comm_tp_layer", [](const json::Object& in, const std::string& value) {
           REQUIRE(in.flag("regather"));
           Arch a = gpt_of(1, in.count("d_model"), 64, 0);

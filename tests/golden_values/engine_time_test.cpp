@@ -25,7 +25,7 @@ Cluster cluster(const Device& d) {
 
 }  // namespace
 
-TEST_CASE("passes under the step roofline take the golden time", "[golden]") {
+TEST_CASE("pass times under the step roofline match the golden values", "[golden]") {
   CHECK(each_case("decode_step_time", [](const json::Object& in, const std::string& value) {
           REQUIRE((in.count("weight_bytes") == 2 && in.count("kv_bytes") == 2));
           Plan p;

@@ -187,7 +187,7 @@ TEST_CASE("damaged bytes and truncation are detected", "[checkpoint]") {
   }
 }
 
-TEST_CASE("a file from another program or model is rejected with the offending field", "[checkpoint]") {
+TEST_CASE("a file from another program or model is rejected with the name of the offending field", "[checkpoint]") {
   const Folder folder;
   const std::string path = folder.file("x");
   const auto refused = [&] { return sentence([&] { const TrainingCheckpoint c(path); }); };
@@ -308,7 +308,8 @@ TEST_CASE("the last tenth of a text is held out, starting at a line", "[corpus]"
   CHECK(split(wide).held_out == 897);
 }
 
-TEST_CASE("the twentieth before the held-out text is the validation set, and the sets share no bytes", "[corpus]") {
+TEST_CASE("the twentieth of the text before the held-out part is the validation set, and the sets share no bytes",
+          "[corpus]") {
   CHECK(split(std::string(1000, 'a')).validation == 850);
   std::string text;
   for (int i = 0; i < 100; ++i) text += "nine byte\n";

@@ -114,7 +114,7 @@ TEST_CASE("beam search finds the same text with and without a cache", "[generate
   }
 }
 
-TEST_CASE("more beams find a text that is at least as likely", "[generate]") {
+TEST_CASE("more beams never find a less likely text", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   const auto found = [&](Count beams) { return generate(m.t, prompt, {.tokens = 3, .beams = beams}).log_probability; };
   const double exhaustive = found(17 * 17);  // vocabulary^(length - 1)

@@ -108,7 +108,7 @@ TEST_CASE("byte-pair encoding round-trips every text byte for byte", "[tokenizer
   CHECK(tokenizer->decode(tokenizer->encode(lesson())) == lesson());
 }
 
-TEST_CASE("frequent byte pairs take few tokens", "[tokenizer]") {
+TEST_CASE("text of frequent byte pairs takes few tokens", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learned_tokenizer(lesson(), 400);
   CHECK(tokenizer->encode("the token").size() == 2);

@@ -31,7 +31,7 @@ constexpr Count sequences = 2;
 
 std::size_t size(Count n) { return static_cast<std::size_t>(n); }
 
-/// Inputs: each token's queries, keys and values side by side, as a merged projection leaves them; and d_o.
+/// Inputs: each token's queries, keys and values side by side, as output by a merged projection; and d_o.
 struct Given {
   Numbers qkv, d_o;
   explicit Given(const Case& c)
@@ -82,7 +82,7 @@ class Numbered {
   void* data_ = nullptr;
 };
 
-/// Forward and backward. Every output starts as NaN if the backend poisons.
+/// Forward and backward. Every output starts as NaN if the backend poisons its memory.
 Results run(Backend& b, const Case& c, const Given& g) {
   const Attention s{.sequences = sequences,
                     .heads = c.heads,
@@ -124,7 +124,7 @@ void check_same(const Results& a, const Results& b) {
   CHECK(difference(a.gradients, b.gradients) <= 1e-2);
 }
 
-/// f(results) with one core of a GPU.
+/// Calls f(results) with one core of a GPU.
 template <typename F>
 void with_core(test::MakeBackend make, AttentionCore core, const Case& c, const Given& g, F f) {
   INFO(name(core) << ", " << c.heads << " heads on " << c.kv_heads << " of " << c.width << ", " << c.tokens

@@ -37,20 +37,20 @@ inline bool identical(std::span<const double> a, std::span<const double> b) {
   return !a.empty() && std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
-/// A number type, and the tolerance between two ways to the same result.
+/// A number type, and the tolerance between two computations of the same result.
 struct Kind {
   model::Number number;
   const char* name;
   double rounding;
 };
-/// bf16 has 8 bits of mantissa: each rounding is 2^-9 = 0.002, and a pass of two layers has some tens in a row. fp16
-/// has 11 bits, and fewer for small values.
+/// bf16 has 8 bits of mantissa: each rounding is 2^-9 = 0.002, and a pass of two layers rounds dozens of times in a
+/// row. fp16 has 11 bits, and fewer for small values.
 inline constexpr Kind kinds[] = {{model::Number::f32, "float32", 1e-5},
                                  {model::Number::bf16, "bf16", 0.03},
                                  {model::Number::f16, "fp16", 0.03 / 6},
                                  {model::Number::f64, "double", 1e-12}};
 
-/// Tolerance between two ways to the same result in a model: a model with twice the layers rounds twice as often in a
+/// Tolerance between two computations of a model's result: a model with twice the layers rounds twice as often in a
 /// row.
 inline double room(const Variant& v, const Kind& k) {
   return k.rounding * std::max(1.0, static_cast<double>(v.arch.layers) / 2);

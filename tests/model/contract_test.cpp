@@ -11,7 +11,7 @@ using namespace llmcalc::validate;
 
 namespace {
 
-/// f(variant, backend) for every variant in every format that the CPU or the GPU supports.
+/// Calls f(variant, backend) for every variant in every format that the CPU or the GPU supports.
 template <typename F>
 void each_variant(test::MakeBackend make, F f) {
   std::vector formats{std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}};

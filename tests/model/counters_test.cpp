@@ -1,5 +1,5 @@
-// Hardware counters without hardware: CUPTI's chip descriptions need no driver, and a stand-in reports the calls it
-// gets.
+// Hardware counters without hardware: CUPTI's chip descriptions need no driver, and a stand-in reports the calls that
+// it receives.
 
 #include "model/cuda/instruments/counters.hpp"
 #include "model/cuda/shared_library.hpp"

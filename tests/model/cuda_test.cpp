@@ -44,7 +44,7 @@ std::vector<double> gradient_of(Transformer& t) {
   return all;
 }
 
-/// f(make, variant) for every variant on every tested GPU backend.
+/// Calls f(make, variant) for every variant on every tested GPU backend.
 template <typename F>
 void each_variant(F f) {
   for (const test::MakeBackend make : test::gpus())

@@ -110,7 +110,7 @@ TEST_CASE("attention of one query to a cache equals the result in double", "[ker
   });
 }
 
-TEST_CASE("of tokens that share a cache slot, the last one is stored", "[kernels]") {
+TEST_CASE("if tokens share a cache slot, the last one is stored", "[kernels]") {
   each_lab([](Lab& lab) {
     for (const Count width : {Count{16}, Count{5}})
       for (const Count past : {0, 3}) {

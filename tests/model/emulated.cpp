@@ -30,8 +30,8 @@ struct Lone {
 
 class EmulatedDevice;
 
-/// Counterpart of model::cuda::GpuGraph: recorded launches and copies with their parameters. Memory allocated in it is
-/// its own, filled with NaN before and after use.
+/// Counterpart of model::cuda::GpuGraph: recorded launches and copies with their parameters. The graph owns memory
+/// allocated during recording and fills it with NaN before and after use.
 class EmulatedGraph {
  public:
   EmulatedGraph(EmulatedDevice& device, Count room)

@@ -31,8 +31,8 @@ const WarpCounts& warp_counts();
 
 using MakeBackend = std::unique_ptr<model::Backend> (*)(model::Number, bool poison);
 
-/// Backends on which to test CUDA kernels: the emulator, also a GPU if LLMCALC_TEST_GPU is set, and only the GPU if it
-/// is "only".
+/// Backends for tests of CUDA kernels: the emulator, plus a GPU if LLMCALC_TEST_GPU is set; only the GPU if it is
+/// "only".
 std::vector<MakeBackend> gpus();
 
 }  // namespace llmcalc::test

@@ -34,8 +34,8 @@ struct Emulation {
 Emulation emulation();
 
 /// The threads of one block, each with its own stack, taking turns: a warp runs until all its lanes wait for the block
-/// or are done, then the next one. A lane that waits for its warp continues in its next turn: every round begins with
-/// the same lane, so the others have come as far by then. Lanes, and threads, that wait for each other at different
+/// or are done, then the next warp runs. A lane that waits for its warp continues in its next turn: every round begins
+/// with the same lane, so the others have caught up by then. Lanes, and threads, that wait for each other at different
 /// places are rejected. Contexts start each stack once; jumps then switch between them without system calls.
 class Block {
  public:
@@ -58,7 +58,7 @@ class Block {
         if (fiber.state == Fiber::barred) fiber.state = Fiber::waiting;
     }
   }
-  /// Yields until every other lane of the warp, or every other thread of the block, has come as far.
+  /// Yields until every other lane of the warp, or every other thread of the block, has reached the same point.
   void wait_for_warp(const Place& at) { yield(Fiber::waiting, at); }
   void wait_for_block(const Place& at) { yield(Fiber::barred, at); }
   const Emulation& how() const { return *how_; }

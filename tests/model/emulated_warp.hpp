@@ -26,7 +26,7 @@ struct CollectiveCall {
   unsigned row[lanes_of_warp];
 };
 
-/// One lane. `wait(place)` lets the warp's other lanes come to the same place.
+/// One lane. `wait(place)` lets the warp's other lanes reach the same place.
 template <typename Wait>
 class WarpLane {
  public:

@@ -8,7 +8,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// f(variant, run) for every choice that freezes only some of the parameters. Returns the number of calls.
+/// Calls f(variant, run) for every choice that freezes only some of the parameters. Returns the number of calls.
 template <typename F>
 std::size_t each_frozen(const F& f) {
   std::size_t n = 0;

@@ -11,7 +11,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// f(x) for every 997th float, except infinities and NaN.
+/// Calls f(x) for every 997th float, except infinities and NaN.
 template <typename F>
 void some_floats(F f) {
   for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32U; bits += 997) {
@@ -90,7 +90,7 @@ TEST_CASE("cos and sin of angles up to a million are accurate to 1e-15", "[funct
   CHECK(cos_sin(0).sine == 0);
 }
 
-TEST_CASE("GELU by a logistic function equals GELU by tanh", "[functions]") {
+TEST_CASE("GELU computed with the logistic function equals GELU computed with tanh", "[functions]") {
   for (double x = -6; x < 6; x += 0.01) {
     const double t = std::tanh(0.79788456080286536 * (x + 0.044715 * x * x * x));
     CHECK(GeluTanh::value(x) == Approx(0.5 * x * (1 + t)).margin(1e-14));

@@ -143,7 +143,7 @@ TEST_CASE("an indexer selects the tokens, groups, or blocks before the query's o
       }
 }
 
-TEST_CASE("on equal scores the lower index is selected, and unused places are -1", "[indexer]") {
+TEST_CASE("ties select the lower index, and unused entries are -1", "[indexer]") {
   Bench b(lightning(), 0);
   std::fill(b.k.begin(), b.k.end(), 0.0);
   b.choose(AttentionImpl::flash);

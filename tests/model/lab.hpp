@@ -97,7 +97,7 @@ class Lab {
   std::uint64_t stream_ = 0;
 };
 
-/// f(lab) on every tested GPU backend in both formats. Allocations start as NaN.
+/// Calls f(lab) on every tested GPU backend in both formats. Allocations start as NaN.
 template <typename F>
 void each_lab(F f) {
   for (const MakeBackend make : gpus())

@@ -50,7 +50,7 @@ TEST_CASE("every byte of a GPU's memory has a term", "[memory_terms]") {
   CHECK(sum(m) == m.used.value);
 }
 
-TEST_CASE("memory used before counts as context if it is unknown", "[memory_terms]") {
+TEST_CASE("previously used memory counts as context if its amount is unknown", "[memory_terms]") {
   MemoryPoints p = points();
   p.before.reset();
   const model::DeviceMemory m = explained(p, Bytes(3500));

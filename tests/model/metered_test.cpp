@@ -1,5 +1,5 @@
 // Calls to a device's instruments, and the evaluation of their results: with stand-ins for a GPU's instruments, and
-// with a GPU's if LLMCALC_TEST_GPU is set.
+// with real ones if LLMCALC_TEST_GPU is set.
 
 #include "validate/metered.hpp"
 

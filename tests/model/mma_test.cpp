@@ -44,7 +44,7 @@ constexpr Variant variants[] = {{"a tile of keys", 64, 2, 1, 64},
                                 {"sinks", 64, 2, 1, 70, 0, 0, 0, true},
                                 {"scores that rise by far", 64, 2, 1, 129, 0, 0, 0, false, 1.5}};
 
-/// Attention over two sequences. q, k and v of a token are side by side, as a merged projection leaves them, with a few
+/// Attention over two sequences. q, k and v of a token are side by side, as output by a merged projection, with a few
 /// elements of padding before the next token.
 class Bench {
  public:
@@ -157,7 +157,7 @@ class Bench {
   void *x_[2], *dx_[2], *d_o_, *sinks_, *o_, *log_sum_exp_, *d_sinks_;
 };
 
-/// f(tested, exact) for these shapes on every tested GPU backend.
+/// Calls f(tested, exact) for these shapes on every tested GPU backend.
 template <typename F>
 void each_shape(std::span<const Variant> shapes, F f) {
   const test::Environment own("LLMCALC_ATTENTION", "mma");

@@ -93,7 +93,7 @@ Matrix orthogonal(Matrix x) {
 
 }  // namespace
 
-TEST_CASE("Lion steps by the sign of its momentum, with decay", "[optimizer]") {
+TEST_CASE("Lion updates by the sign of its momentum, with decay", "[optimizer]") {
   Saved saved;
   check_against(trained_by(test::tiny_gpt(), Optimizer::lion), usual, 1e-14,
                 [&](const Parameter& p, Numbers& w, const Numbers& g, int) {

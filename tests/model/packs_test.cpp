@@ -14,7 +14,7 @@ namespace {
 
 constexpr Count n = 1003;  // whole packs and a remainder
 
-/// f(lab, skip) on every tested GPU backend in both formats; arrays begin `skip` elements after a pack boundary.
+/// Calls f(lab, skip) on every tested GPU backend in both formats; arrays begin `skip` elements after a pack boundary.
 template <typename F>
 void each_begin(F f) {
   for (const test::MakeBackend make : test::gpus())

@@ -192,7 +192,7 @@ TEST_CASE("generation is independent of uninitialized memory", "[properties]") {
   });
 }
 
-TEST_CASE("another seed gives other weights and other dropout", "[properties]") {
+TEST_CASE("different seeds give different weights and dropout", "[properties]") {
   const Variant v{"", test::tiny_llama(), test::tiny_plan()};
   for (const Kind& f : kinds) {
     const auto cpu = make_cpu(f.number);

@@ -30,7 +30,7 @@ TEST_CASE("the suite covers every compatible pair of options", "[suite][every]")
     for (std::size_t a = 0; a < f.size(); ++a)
       for (std::size_t b = a + 1; b < f.size(); ++b) seen.insert({a, row[a], b, row[b]});
   }
-  // Every pair of levels in random rows, made valid, must be covered.
+  // Every pair of levels in random rows that were made valid must be covered.
   std::size_t state = 1;
   for (int i = 0; i < 20000; ++i) {
     validate::LevelChoice row(f.size());
@@ -63,7 +63,7 @@ TEST_CASE("a backend without some operators runs every suite case with default l
   CHECK(changed == std::set<std::string>{"modules", "recurrence", "xIELU"});
 }
 
-TEST_CASE("a GPU runs every suite case with default levels for what its kernels lack", "[suite][every]") {
+TEST_CASE("a GPU runs every suite case with default levels for features that its kernels lack", "[suite][every]") {
   const auto gpu = test::make_emulated(model::Number::f32);
   const auto lacks = [&](const Case& c) {
     const std::string lack = gpu->lacks(c.arch);
@@ -301,7 +301,7 @@ TEST_CASE("the suite's enlarged models for timing have the operators of the smal
   }
 }
 
-TEST_CASE("a plan that the reference does not support is rejected with a message", "[suite][every]") {
+TEST_CASE("a plan that the reference transformer does not support is rejected with a message", "[suite][every]") {
   Case c = small_suite().front();
   c.layout.tp = 2;
   CHECK_THROWS_WITH(check_runnable(c, {}),

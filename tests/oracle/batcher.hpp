@@ -1,5 +1,5 @@
 #pragma once
-/// A batcher in the order of vLLM's scheduler, written from vllm/v1/core/sched/scheduler.py (Scheduler.schedule and
+/// A batcher that follows vLLM's scheduler, written from vllm/v1/core/sched/scheduler.py (Scheduler.schedule and
 /// update_from_output) and docs/configuration/optimization.md, not from serve/:
 ///   - A pass has a budget of tokens (max_num_batched_tokens).
 ///   - Sequences in progress come first, in order of admission, each with all tokens not yet computed, within the

@@ -125,7 +125,7 @@ TEST_CASE("by hand: the newest sequence releases its blocks and recomputes all i
   CHECK(agree({.budget = 100, .block = 4, .blocks = 4}, llama(), written({{0, 7, 4}, {0, 7, 4}})) == 1);
 }
 
-TEST_CASE("serve equals the batcher request by request", "[oracle][serve]") {
+TEST_CASE("serve matches the batcher request by request", "[oracle][serve]") {
   const std::vector<Settings> all{
       {},                                  // one prompt per pass, or several
       {.budget = 512},                     // chunked prefill
@@ -144,7 +144,7 @@ TEST_CASE("serve equals the batcher request by request", "[oracle][serve]") {
   CHECK(preemptions > 20);
 }
 
-TEST_CASE("serve equals the batcher on a burst, and on requests of one token", "[oracle][serve]") {
+TEST_CASE("serve matches the batcher on a burst, and on requests of one token", "[oracle][serve]") {
   std::vector<std::array<double, 3>> rows;
   for (int i = 0; i < 24; ++i)
     rows.push_back({i < 12 ? 0.0 : 0.05 * i, 100.0 + 137 * (i % 7), i % 5 == 0 ? 1.0 : 10.0 + 9 * (i % 4)});

@@ -10,7 +10,7 @@
 
 namespace llmcalc::oracle {
 
-/// A forward, the input gradients, the weight gradients, or a rank's update, of a chunk of one copy of the model.
+/// A forward, input gradients, weight gradients or a rank's update, for one chunk of one copy of the model.
 struct Job {
   enum Kind { forward, inputs, weights, update } kind = forward;
   int copy = 0, chunk = 0, micro_batch = 0;
@@ -29,10 +29,10 @@ struct Machine {
 
 struct Run {
   std::map<Job, double> ends;
-  std::vector<double> first, last;  ///< by rank: begin of its first slot, end of its last
+  std::vector<double> first, last;  ///< by rank: start of its first slot, end of its last
 };
 
-/// Time when a job's inputs are at its rank; infinity if some are not made yet.
+/// Time when a job's inputs are at its rank; infinity if some do not exist yet.
 inline double inputs_of(const Job& j, const Slot& slot, const Machine& machine, const Run& run) {
   double all = 0;
   const auto from = [&](Job input) {

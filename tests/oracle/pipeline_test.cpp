@@ -11,7 +11,8 @@ using oracle::Job;
 
 namespace {
 
-/// A layer's seconds, its parameters, and the links: a message takes its latency and 8 tokens of 64 values of 2 bytes.
+/// A layer's times and parameters, and the links: a message takes its latency plus the transfer of 8 tokens of 64
+/// two-byte values.
 struct Sizes {
   double forward = 1, inputs = 1, weights = 1;
   Count learned = 1'000'000'000;
@@ -161,8 +162,9 @@ oracle::Machine machine_of(const Case& c) {
 
 bool goes_on_alone(Schedule s) { return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v; }
 
-/// Seconds of a step. All ranks update together, after the last has its sums. With updates validated afterward
-/// (arXiv:2401.10241, section 4) a step is the longest time of a rank from its first forward to the end of its update.
+/// Seconds of a step. All ranks update together, after the last one has reduced its gradients. With updates validated
+/// afterward (arXiv:2401.10241, section 4) a step is the longest time of a rank from its first forward to the end of
+/// its update.
 double step_of(const Case& c) {
   const oracle::Run run = oracle::simulate(orders(c), machine_of(c));
   double summed = 0, updated = 0, longest = 0;
@@ -261,7 +263,7 @@ TEST_CASE("the step of every schedule matches the simulation", "[oracle][pipelin
   CHECK(cases > 900);
 }
 
-TEST_CASE("with independent updates of ranks, the time per step over many steps matches that of a single step",
+TEST_CASE("with independent rank updates, the time per step over many steps matches a single step",
           "[oracle][pipeline]") {
   for (const bool equal : {true, false})
     for_each_case(equal, [&](const Case& c) {
@@ -269,6 +271,6 @@ TEST_CASE("with independent updates of ranks, the time per step over many steps 
       INFO(text(c) << (equal ? "" : ", unequal layers"));
       const double many = step_among_many(c), one = step_of_engine(c);
       if (equal) CHECK(one == Approx(many).epsilon(1e-9));
-      CHECK(many <= one * (1 + 1e-9));  // ranks of unequal work shift against each other and never wait longer
+      CHECK(many <= one * (1 + 1e-9));  // ranks with unequal work drift apart and never wait longer
     });
 }

@@ -1,4 +1,4 @@
-// `plan serve` compared with trials by hand: `serve` runs every number of tensor-parallel ranks with one or more
+// `plan serve` compared with a brute-force search: `serve` runs every number of tensor-parallel ranks with one or more
 // engines and several draws of the traffic.
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int draws = 3;
 
-/// Whether that many engines keep the latency limits in every draw of the traffic; empty if the draws differ.
+/// Whether that many engines meet the latency limits in every draw of the traffic; empty if the draws differ.
 std::optional<bool> keeps(const std::string& question, Count ranks, Count engines) {
   int saved = 0;
   for (int seed = 0; seed < draws; ++seed) {
@@ -24,7 +24,7 @@ std::optional<bool> keeps(const std::string& question, Count ranks, Count engine
   return saved == draws ? std::optional(true) : saved == 0 ? std::optional(false) : std::nullopt;
 }
 
-/// The fewest engines of that many ranks that keep the latency limits; empty if `most` do not.
+/// The fewest engines of that many ranks that meet the latency limits; empty if `most` do not.
 std::optional<Count> fewest(const std::string& question, Count ranks, Count most) {
   for (Count n = 1; n <= most; ++n) {
     const std::optional<bool> saved = keeps(question, ranks, n);

@@ -81,7 +81,8 @@ TEST_CASE("Gemma 4 E2B's table of per-layer inputs is counted separately from it
 
 // Published totals of the two checkpoints, including vision and audio encoders, which are the same in both. Their 10
 // and 15 layers with shared keys and values have unused matrices of 2048 x 512 for these, and an unused norm of 256.
-TEST_CASE("the parameters of Gemma 3n E4B and E2B differ as in their checkpoints", "[import][architectures]") {
+TEST_CASE("the parameters of Gemma 3n E4B and E2B differ by the same amount as in their checkpoints",
+          "[import][architectures]") {
   Count e2b = 0, e4b = 0;
   for_each_row([&](const json::Value& row, const ModelCard& card) {
     if (row["name"] == "gemma-3n-E2B") e2b = parameters(card.arch).total + 10 * (2 * 2048 * 512 + 256);

@@ -69,8 +69,7 @@ TEST_CASE("every tensor of a Laguna checkpoint is counted", "[checkpoint][famili
 }
 
 // CohereLabs' North Mini Code and ibm-granite/granite-swash-2b
-TEST_CASE("every tensor of checkpoints of Cohere's experts and of Granite with sinks is counted",
-          "[checkpoint][families]") {
+TEST_CASE("every tensor of Cohere MoE and Granite-with-sinks checkpoints is counted", "[checkpoint][families]") {
   Shapes north = ends, granite = ends;
   for (const std::string& layer : layer_names) {
     north = north + norms(layer, {"input_layernorm"}) + attention(layer + "self_attn.") +

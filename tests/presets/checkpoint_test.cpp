@@ -375,7 +375,7 @@ TEST_CASE("tensor names map to their groups", "[checkpoint]") {
   CHECK(group("something.else") == "not recognized");
 }
 
-TEST_CASE("a component of the model without tensors is rejected", "[checkpoint]") {
+TEST_CASE("a model with a component without tensors is rejected", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::string where = folder.write("config.json", tiny_config().dump());
   const auto without = [&](const char* part) {

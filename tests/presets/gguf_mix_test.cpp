@@ -1,5 +1,5 @@
-// Compares llama-quantize's mixes with the sizes of published files. A file has its tensors and a header, which is the
-// same for all types of a model.
+// Compares llama-quantize's mixes with the sizes of published files. A file consists of tensors and a header, which is
+// the same for all of a model's types.
 
 #include "presets/formats/gguf_mix.hpp"
 

@@ -1,5 +1,5 @@
-// GGUF files of models with lists of layers with windows, and of encoders. Loading compares their tensors with the
-// engine's counts by component.
+// GGUF files of models with lists of windowed layers, and of encoders. Loading compares their tensors with the engine's
+// counts by component.
 
 #include "tests/presets/gguf_file.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 const List slides_but_every_second{1, 0, 1, 0};
 
-/// Gemma 4 with 4 layers. The last 2 share earlier keys and values; the file has K and V tensors for the first `kept`
+/// Gemma 4 with 4 layers. The last 2 share earlier keys and values; the file has K and V tensors for the first `saved`
 /// layers.
 GgufFile gemma4(Count saved) {
   GgufFile f("gemma4", 4, 64, 256, true);

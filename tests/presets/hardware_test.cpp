@@ -121,7 +121,7 @@ TEST_CASE("the H100 preset has its datasheet's numbers", "[hardware]") {
   CHECK_FALSE(holds(c.unknown, "price"));
 }
 
-TEST_CASE("a link has as many ranks as its topology", "[hardware]") {
+TEST_CASE("a link's number of ranks matches its topology", "[hardware]") {
   const auto link = [](std::string_view name) { return load_hardware(name).cluster.levels[0]; };
   CHECK(link("gb200").ranks == 72);
   CHECK(link("mi300x").ranks == 8);
@@ -178,7 +178,8 @@ TEST_CASE("the host link is PCI Express unless a file states another", "[hardwar
   CHECK(host("m4-max").link.value == 0);
 }
 
-TEST_CASE("NVSwitches reduce from Hopper on, and other links only if their file says so", "[hardware]") {
+TEST_CASE("NVSwitches from Hopper on reduce in the network, and other links only if their file states it",
+          "[hardware]") {
   for (const char* name : {"h100", "h200", "h800", "h20", "b200", "b300", "gb200", "gb300"}) {
     CHECK(load_hardware(name).cluster.levels[0].reduces);
     CHECK_FALSE(load_hardware(name).cluster.levels[1].reduces);
@@ -200,7 +201,7 @@ TEST_CASE("PCI Express is the link of every PCIe card without another", "[hardwa
   CHECK(load_hardware("rtx-4060").cluster.levels[0].bandwidth.value == 15.75e9);  // 8 lanes
 }
 
-TEST_CASE("a GeForce card's peak is with FP32 accumulate, half of a professional card's", "[hardware]") {
+TEST_CASE("a GeForce card's peak, with FP32 accumulate, is half of a professional card's", "[hardware]") {
   const auto ratio = [](std::string_view name, Peak p) {
     const Device d = load_hardware(name).cluster.device;
     return peak(d, p) / peak(d, Peak::fp32);
@@ -215,7 +216,7 @@ TEST_CASE("a GeForce card's peak is with FP32 accumulate, half of a professional
   }
 }
 
-TEST_CASE("presets from Goon's table C.1 note its unusual units", "[hardware]") {
+TEST_CASE("presets from Goon's table C.1 have a note on its unusual units", "[hardware]") {
   for (const auto name : {"a100-sxm-40gb", "a100-sxm-80gb", "v100-sxm2-32gb", "v100-pcie-32gb"}) {
     INFO(name);
     CHECK(load_hardware(name).notes.find("Goon (C.1)") != std::string::npos);
@@ -355,7 +356,7 @@ TEST_CASE("cards joined in pairs by a bridge reach others over PCI Express", "[h
   CHECK_FALSE(load_hardware("h100-nvl-94gb").bridged);  // its file states a network
 }
 
-TEST_CASE("the memory that a process sees is at most the driver's, and that at most the capacity", "[hardware]") {
+TEST_CASE("the memory visible to a process is at most the driver's, which is at most the capacity", "[hardware]") {
   int stated = 0;
   for (const Builtin& b : builtin_hardware()) {
     const HardwareCard card = load_hardware(b.name);

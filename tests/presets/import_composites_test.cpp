@@ -1,4 +1,4 @@
-// Composite configs, of which the text model is one part.
+// Composite configs, which contain a text model as one part.
 
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"

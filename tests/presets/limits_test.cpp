@@ -11,7 +11,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// One device per memory size and measured overhead, since only these decide what fits.
+/// One device per memory size and measured overhead, since only these determine the limits.
 std::vector<Device> devices_by_memory() {
   std::vector<Device> all;
   std::set<std::pair<Count, Count>> seen;
@@ -29,7 +29,7 @@ bool fits(const Arch& a, const Plan& p, const Device& d) {
 
 }  // namespace
 
-TEST_CASE("the largest batch and the longest context of every model fit every device, and one more does not",
+TEST_CASE("the largest batch and the longest context of every model fit on every device, and one more does not",
           "[contract][presets]") {
   const std::vector<Device> devices = devices_by_memory();
   CHECK(devices.size() > 20);

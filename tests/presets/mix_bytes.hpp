@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes of a model's weights with a mix of llama-quantize.
+/// Bytes of a model's weights in one of llama-quantize's mixes.
 
 #include <string_view>
 

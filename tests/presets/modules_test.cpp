@@ -79,7 +79,7 @@ TEST_CASE("every matrix of every preset has a name for quantization blocks", "[q
   }
 }
 
-TEST_CASE("every matrix of layer types that no preset uses has a name, too", "[quantized]") {
+TEST_CASE("every matrix of layer types that no preset uses also has a name", "[quantized]") {
   using test::small;
   for (const std::string& config :
        {small("minimax", R"("num_local_experts": 4)"), small("olmo_hybrid", ""),

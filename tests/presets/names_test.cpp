@@ -88,7 +88,7 @@ TEST_CASE("the table of names is sorted, and its presets and formats exist", "[n
   CHECK(sourced > 2900);
 }
 
-TEST_CASE("every name of the table loads or is rejected with its reason", "[names]") {
+TEST_CASE("every name in the table loads or is rejected with a reason", "[names]") {
   for (const std::string& name : table_names()) {
     INFO(name);
     try {
@@ -102,7 +102,7 @@ TEST_CASE("every name of the table loads or is rejected with its reason", "[name
 }
 
 // Ollama's names without the version that a hub's name states: its mistral is v0.3, its deepseek-r1 a distill.
-TEST_CASE("the words of a name lead to the preset in the table, or to none", "[names]") {
+TEST_CASE("the words of a name resolve to the table's preset, or to no preset", "[names]") {
   for (const std::string& name : table_names()) {
     if (name.starts_with("mistral:7b") || name.starts_with("command-r") || find_builtin(builtin_models(), name))
       continue;

@@ -80,7 +80,7 @@ TEST_CASE("Gemmas have unit-offset norms, scaled embeddings and scores, and caps
   CHECK((three.score_scale == 0.125 && three.score_cap == 0 && three.rope.base == 1e6 && three.local_rope.base == 1e4));
 }
 
-TEST_CASE("the text part of a composite config is the model that is run", "[numerics]") {
+TEST_CASE("the text part of a composite config determines the model that runs", "[numerics]") {
   json::Value text = config("gemma3_text");
   const Runnable r = import_runnable({{"model_type", "gemma3"}, {"text_config", text}}, "config");
   CHECK(r.model_type == "gemma3_text");

@@ -45,7 +45,7 @@ Count fp8_bytes(Count r, Count c) { return r * c + 4 * ceil_div(r, 128) * ceil_d
 
 // hf phi3: qkv_proj and gate_up_proj; glm4: gate_up_proj; gpt_neox and falcon: query_key_value; qwen2 has separate
 // matrices.
-TEST_CASE("fused projections store one shape", "[quantized]") {
+TEST_CASE("a fused projection is stored with one shape", "[quantized]") {
   const auto check = [&](const char* type, const std::string& more, const std::vector<PackedMatrix>& all) {
     INFO(type);
     const ModelCard card = card_with(int4, type, more);

@@ -224,7 +224,7 @@ TEST_CASE("mlp_layer_types replaces the number of dense layers", "[import][saved
   }
 }
 
-TEST_CASE("both words for layers with an indexer are accepted", "[import][saved]") {
+TEST_CASE("both terms for layers with an indexer are accepted", "[import][saved]") {
   Value c = released_config("GLM-5");
   const Arch published = arch(c.dump());
   for (const char* word : {"deepseek_sparse_attention", "indexed_attention"}) {

@@ -40,7 +40,7 @@ TEST_CASE("Megatron-LM and relatives pad a vocabulary to 128 rows per tensor-par
     CHECK(load_software(name).vocabulary_multiple == 1);
 }
 
-TEST_CASE("software is found by common names", "[software]") {
+TEST_CASE("software is found by its common names", "[software]") {
   CHECK(load_software("Megatron-Core").name == "megatron-lm");
   CHECK(load_software("megatron").training->fusion == Fusion::tuned);
   CHECK(load_software("fsdp").training->fusion == Fusion::eager);

@@ -22,7 +22,7 @@ SoftwareAtVersion at(const char* version) { return at_version(file(), version, "
 
 }  // namespace
 
-TEST_CASE("a version takes the newest entry that is not newer", "[software]") {
+TEST_CASE("a version selects the newest entry that is not newer than itself", "[software]") {
   CHECK(at("0.2").value == json::parse(R"({"a": 1})", "test"));
   CHECK(at("0.8.5").version.name == "0.2");
   CHECK(at("0.9").value == json::parse(R"({"a": 2, "o": {"x": 1, "y": 2}})", "test"));
@@ -32,7 +32,7 @@ TEST_CASE("a version takes the newest entry that is not newer", "[software]") {
   CHECK(at("0.10").versions.size() == 3);
 }
 
-TEST_CASE("a date takes the newest version released by then", "[software]") {
+TEST_CASE("a date selects the newest version released by then", "[software]") {
   CHECK(at("2023-09").version.name == "0.2");
   CHECK(at("2025-05-14").version.name == "0.2");
   CHECK(at("2025-05").version.name == "0.9");
@@ -40,7 +40,7 @@ TEST_CASE("a date takes the newest version released by then", "[software]") {
   CHECK(at("2026-01-01").version.name == "0.10");
 }
 
-TEST_CASE("versions that do not exist are rejected with the first one", "[software]") {
+TEST_CASE("versions that do not exist are rejected with the first existing one", "[software]") {
   CHECK(sentence([] { at("0.1"); }) == "mine: version 0.1 is older than the first known version, 0.2");
   CHECK(sentence([] { at("2023-08"); }) ==
         "mine: version 2023-08 is older than the first known version, 0.2, of 2023-09-28");
@@ -59,7 +59,7 @@ TEST_CASE("versions are compared number by number", "[software]") {
   CHECK(is_older("24.07", "26.08"));
 }
 
-TEST_CASE("vLLM before 0.8 is the engine V0", "[software]") {
+TEST_CASE("vLLM before 0.8 uses the V0 engine", "[software]") {
   const SoftwareCard old = load_software("vllm@0.6.3"), now = load_software("vllm");
   CHECK((old.inference->loop == ServingLoop::vllm_legacy && old.inference->prompts_first));
   CHECK((now.inference->loop == ServingLoop::vllm && !now.inference->prompts_first));
@@ -77,7 +77,7 @@ TEST_CASE("a stack has its parent's keys, and its own capabilities", "[software]
   CHECK(zb.capabilities.of(Capability::context) == parent.capabilities.of(Capability::context));
 }
 
-TEST_CASE("an absent list of capabilities allows everything, an empty one nothing", "[software]") {
+TEST_CASE("an absent list of capabilities allows everything, and an empty list allows nothing", "[software]") {
   const auto read = [](const char* text) {
     const json::Value value = json::parse(text, "test");
     return read_capabilities(json::Object(value, "mine"));
@@ -89,8 +89,8 @@ TEST_CASE("an absent list of capabilities allows everything, an empty one nothin
   CHECK(sentence([&] { read(R"({"zero": ["4"]})"); }).find("\"zero\": unknown word \"4\"") != std::string::npos);
 }
 
-// On an H100 of 81,920 MiB: 0.4 takes the share of its ranks, 0.5.1 reserves 9.5 + 0.5 tp GiB, 0.5.3 what the formula
-// of engine_law.hpp gives.
+// On an H100 of 81,920 MiB: 0.4 takes the share of its ranks, 0.5.1 reserves 9.5 + 0.5 tp GiB, 0.5.3 follows the
+// formula of engine_law.hpp.
 TEST_CASE("SGLang's static share depends on its version", "[software]") {
   const auto share = [](const char* version, Count ranks) {
     const SoftwareCard card = load_software(std::string("sglang@") + version);

@@ -1,4 +1,4 @@
-// The bound of memory that needs no partition is at most the memory of every plan, and excludes many that do not fit.
+// The memory bound that needs no partition never exceeds any plan's memory, and excludes many plans that do not fit.
 
 #include "search/least_memory.hpp"
 
@@ -43,7 +43,7 @@ double least_of(const Space& s, const Candidate& c) {
 
 }  // namespace
 
-TEST_CASE("no plan needs less memory than the bound that needs no partition", "[search]") {
+TEST_CASE("no plan needs less memory than the partition-free bound", "[search]") {
   for (const Space& s : bounded_spaces()) {
     std::size_t plans = 0, below = 0;
     for_each_grid_point(s, [&](const Candidate& c) {
@@ -57,16 +57,16 @@ TEST_CASE("no plan needs less memory than the bound that needs no partition", "[
   }
 }
 
-// With one stage and no recomputation, one micro-batch is in flight: the bound lacks only tensors of embedding and head
-// and of the running layer, gathered weights and buckets.
-TEST_CASE("the bound of memory is most of the memory of a plan with one stage", "[search]") {
+// With one stage and no recomputation, one micro-batch is in flight: the bound lacks only tensors of the embedding, the
+// head and the running layer, gathered weights and buckets.
+TEST_CASE("the memory bound covers most of the memory of a single-stage plan", "[search]") {
   const Space s = space_of(with_layers(even(), 32), 1, 1'000'000'000, 512, 1);
   const Candidate c{};
   const double peak = static_cast<double>(trained(s, c).peak.value);
   CHECK(least_of(s, c) > 0.8 * peak);
 }
 
-TEST_CASE("a search that ends at any plan finds one exactly if the whole search does", "[search]") {
+TEST_CASE("a search that stops at the first plan finds one if and only if the full search does", "[search]") {
   for (Space s : bounded_spaces())
     for (const Count memory : {500'000, 1'000'000, 2'000'000, 4'000'000, 8'000'000, 64'000'000}) {
       s.cluster.device.memory = Bytes(memory);

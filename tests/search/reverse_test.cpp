@@ -21,7 +21,7 @@ Bytes peak(const Setup& s) { return train(s.arch, s.plan, s.layout, s.cluster).m
 
 }  // namespace
 
-TEST_CASE("the fewest devices within a deadline are the first number that meets it", "[search]") {
+TEST_CASE("the fewest devices for a deadline are the smallest number that meets it", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
   const double tokens = 1e9;
   const Searching searching = [](const Space& one) { return search(one); };

@@ -251,7 +251,7 @@ TEST_CASE("a search with hybrid sharding divides experts inside a copy", "[searc
   CHECK(most == 2);
 }
 
-TEST_CASE("a space without any possible plan is detected before the search", "[search]") {
+TEST_CASE("a space without a possible plan is detected before the search", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   const auto counted = [](const Space& space) {
     const SearchCounts c = search(space).counts;

@@ -30,7 +30,7 @@ TEST_CASE("a static share holds weights and cache, with activations outside", "[
   CHECK((sum(share) == share.granted && sum(fixed) == fixed.granted));
 }
 
-TEST_CASE("a share of free memory leaves the rest of it unused", "[engine-memory]") {
+TEST_CASE("a share of free memory leaves the rest unused", "[engine-memory]") {
   const EngineMemory whole = memory(CacheGrant::whole, device), part = memory(CacheGrant::share_of_free, device, 0.5);
   CHECK(part.kv_cache.value == Approx(0.5 * static_cast<double>(whole.kv_cache.value)).margin(1));
   CHECK(sum(part) == part.granted);

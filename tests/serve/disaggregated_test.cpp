@@ -31,7 +31,8 @@ TEST_CASE("the prompt engine returns the first token, and the other tokens follo
   CHECK(run.tokens == 4);
 }
 
-TEST_CASE("per-request time outside passes counts once, although the request moves", "[serve][disaggregated]") {
+TEST_CASE("per-request time outside passes counts once, although the request changes engines",
+          "[serve][disaggregated]") {
   PassTimes times = even_times();
   times.request = 3 * one_second;
   const RequestTraffic t{.requests = {request(10, 4)}};

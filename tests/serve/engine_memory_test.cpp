@@ -94,7 +94,7 @@ TEST_CASE("concurrent sequences are limited by blocks and by the engine's maximu
   CHECK(longest_sequence(rules, {}) == 15 * 16);
 }
 
-TEST_CASE("blocks of a prefix shared by all sequences are held once", "[engine-memory]") {
+TEST_CASE("blocks of a prefix shared by all sequences are stored once", "[engine-memory]") {
   const SchedulerRules rules{.sequences = 100, .block_tokens = 16, .blocks = 40, .prefix_cache = true};
   CHECK(shared_blocks(rules, 100) == 6);  // whole blocks
   CHECK(most_sequences(rules, {}, 160) == 4);

@@ -115,7 +115,7 @@ TEST_CASE("a draft beyond the MTP modules reruns the last one over a row of each
   CHECK(pass_times(arch, drafting(0, 1), {}, test::fast_card()).drafts.at(8) == 0);
 }
 
-TEST_CASE("between table knots, a pass takes the time of the engine's step with as many sequences, within 2 %",
+TEST_CASE("between table knots, a pass is within 2 % of the engine's step with the same number of sequences",
           "[pass-times]") {
   const Arch arch = test::llama31_8b();
   const PassTimes times = pass_times(arch, {}, {}, test::fast_card());

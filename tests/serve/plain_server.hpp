@@ -37,7 +37,7 @@ class PlainServer {
     Count now = 0;                    ///< tokens in the pass
     bool decoding = false;            ///< has produced a token since its last preemption
     bool swapped = false;
-    bool alone = false;  ///< has its keys and values outside of chains
+    bool alone = false;  ///< stores its keys and values outside of chains
     Random random{0};
   };
 

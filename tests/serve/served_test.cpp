@@ -13,7 +13,7 @@ using test::even_times;
 using test::one_second;
 using test::request;
 
-TEST_CASE("percentiles lie between the two nearest values", "[serve][served]") {
+TEST_CASE("a percentile lies between the two nearest values", "[serve][served]") {
   std::vector<Seconds> values;
   for (int i = 1; i <= 5; ++i) values.emplace_back(i);
   CHECK(percentile(values, 50).value == Approx(3));
@@ -78,7 +78,7 @@ TEST_CASE("a summary of a run matches a count by hand", "[serve][served]") {
   CHECK(s.utilization == Approx(1));
 }
 
-TEST_CASE("rates of a closed loop refer to the interval in which all users send requests", "[serve][served]") {
+TEST_CASE("closed-loop rates refer to the interval in which all users send requests", "[serve][served]") {
   // One user, requests of 2 + 1 + 1 = 4 s and 6 s of think time: one answer every 10 s, at 4, 14 ... 94 s.
   RequestTraffic t{.requests = std::vector<ServerRequest>(10, request(10, 3, Seconds(6))), .users = 1};
   t.requests.front().at = Seconds(0);
@@ -148,7 +148,7 @@ TEST_CASE("answered requests of a fixed batch are no longer in progress", "[serv
   for (const Sample& s : run.timeline.samples()) CHECK(s.in_progress + s.waiting <= 2 + 1e-9);
 }
 
-TEST_CASE("an observer can stop a run and has the results so far", "[serve][served]") {
+TEST_CASE("an observer can stop a run and gets the results so far", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(20'000, request(10, 2)), .users = 4};
   const ServerWatch watch{.goes_on = [](Count answered, Count all) { return answered < all / 2; }};
   const ServerRun run = serve({}, even_times(), t, watch);

@@ -1,4 +1,4 @@
-// Pipelines of a server: stages, their pace, their memory, micro-batches.
+// A server's pipelines: stages, pace, memory, micro-batches.
 
 #include "serve/times/stages.hpp"
 

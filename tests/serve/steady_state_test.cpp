@@ -1,4 +1,4 @@
-// Capacity by the limits of a pass, compared with arithmetic and with simulations.
+// Capacity derived from a pass's limits, compared with arithmetic and with simulations.
 
 #include "serve/times/steady_state.hpp"
 
@@ -48,7 +48,7 @@ TEST_CASE("one request at a time of one second each gives one request per second
   CHECK(s.limit == SteadyLimit::sequences);
 }
 
-TEST_CASE("a server of one request at a time answers as many as its passes permit", "[serve][steady-state]") {
+TEST_CASE("a server of one request at a time answers as many requests as its passes permit", "[serve][steady-state]") {
   Chat chat;
   chat.fleet.server.scheduler.sequences = 1;
   const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(0.1));
@@ -56,7 +56,7 @@ TEST_CASE("a server of one request at a time answers as many as its passes permi
   CHECK(chat.simulated(2 * s.capacity, 1000).request_rate == Approx(s.capacity).epsilon(1e-3));
 }
 
-TEST_CASE("capacity is the rate of answers of an overloaded simulated server", "[serve][steady-state]") {
+TEST_CASE("capacity equals the answer rate of an overloaded simulated server", "[serve][steady-state]") {
   const Chat chat;
   const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(1));
   CHECK(s.limit == SteadyLimit::sequences);

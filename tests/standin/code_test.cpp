@@ -1,4 +1,4 @@
-// Reads the device code that nvcc generated for the kernels. Without a GPU it shows that tensor cores are used and
+// Reads the device code that nvcc generated for the kernels. Shows, without a GPU, that tensor cores are used and
 // registers suffice.
 
 #include <cxxabi.h>
@@ -24,7 +24,7 @@ std::string plain(const std::string& mangled) {
   return text != nullptr ? text.get() : mangled;
 }
 
-/// f(kernel, its C++ name) for every kernel of the backend and every architecture.
+/// Calls f(kernel, its C++ name) for every kernel of the backend and every architecture.
 void each_kernel(const std::function<void(const Kernel&, const std::string&)>& f) {
   for (const auto& [architecture, kernels] : registered_kernels())
     for (const auto& [mangled, k] : kernels) {

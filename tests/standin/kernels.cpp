@@ -156,7 +156,7 @@ void** __cudaRegisterFatBinary(void* wrapper) {
 void __cudaRegisterFatBinaryEnd(void**) {}
 char __cudaInitModule(void**) { return 1; }
 
-/// Called at program exit. After the last call no memory or handles may be left.
+/// Called at program exit. After the last call, no memory or handles may remain.
 void __cudaUnregisterFatBinary(void**) {
   if (--registry().registered > 0) return;
   log_calls();

@@ -130,7 +130,7 @@ TEST_CASE("deterministic mode and disabled graphs follow the rules of the runtim
   CHECK(failure(run, "LLMCALC_GRAPHS=0").empty());
 }
 
-TEST_CASE("gpu-report makes a page from validate's results on a GPU", "[program]") {
+TEST_CASE("gpu-report generates a page from validate's results on a GPU", "[program]") {
   if (std::system("command -v python3 >/dev/null") != 0) {
     WARN("not tested: there is no python3");
     return;

@@ -35,7 +35,7 @@ void log_calls();
 cudaError_t remembered(cudaError_t e);
 cudaError_t forgotten();
 
-/// f(), unless a failure is planned for this call.
+/// Runs f(), unless a failure is planned for this call.
 template <typename F>
 cudaError_t call(const char* name, const F& f) {
   const cudaError_t planned = counted(name);

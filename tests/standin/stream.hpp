@@ -1,6 +1,6 @@
 #pragma once
-/// A stream whose operations run immediately or are recorded. Pinned memory it reads must stay unchanged until the host
-/// has waited for it.
+/// A stream whose operations run immediately or are recorded. Pinned memory that it reads must stay unchanged until the
+/// host has waited for the stream.
 
 #include <driver_types.h>
 

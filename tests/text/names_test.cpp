@@ -21,7 +21,7 @@ TEST_CASE("names compare without regard to case", "[names]") {
   CHECK(lower("GPT-2 XL\xC3\x84") == "gpt-2 xl\xC3\x84");
 }
 
-TEST_CASE("one spelling covers hyphens, underscores, spaces and no separator between letter and digit", "[names]") {
+TEST_CASE("hyphens, underscores, spaces and no separator between letter and digit have the same spelling", "[names]") {
   for (const auto* same : {"RTX 4090", "rtx4090", "rtx_4090", "rtx-4090"}) CHECK(spelling(same) == "rtx4090");
   CHECK(spelling("Llama 3.1 8B") == spelling("llama3.1-8b"));
   CHECK(spelling("llama-2-7b") != spelling("llama-27b"));  // the separator between digits counts
@@ -36,7 +36,7 @@ TEST_CASE("edit distances are exact up to a limit and skip names of very differe
   CHECK(edits_within(2, std::string(1 << 24, 'a'), "prompt") > 2);
 }
 
-TEST_CASE("closest returns three names, near or not, and compares a long name by its beginning", "[names]") {
+TEST_CASE("closest returns three names, however distant, and compares a long name by its beginning", "[names]") {
   const std::vector<std::string> known{"qwen3", "llama", "gemma", "gpt2"};
   CHECK(closest("LLAMA2", known) == std::vector<std::string>{"llama", "gemma", "gpt2"});
   CHECK(closest("llama" + std::string(1 << 20, 'x'), known, 1) == std::vector<std::string>{"llama"});

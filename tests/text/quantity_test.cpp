@@ -71,7 +71,7 @@ TEST_CASE("a malformed count is rejected with an error message", "[quantity]") {
         "--compute: expected a positive whole number (5.76e23), got \"0\"");
 }
 
-TEST_CASE("a text other than a plain number is never a count", "[quantity]") {
+TEST_CASE("text other than a plain number is never a count", "[quantity]") {
   const std::string long_number(5000, '7');
   const std::string_view text = GENERATE_COPY(values<std::string_view>({"",
                                                                         " ",

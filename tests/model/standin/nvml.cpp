@@ -1,4 +1,5 @@
-// Stand-in for the driver's management library: a board with known values, or with POOR one that reports few.
+// Stand-in for the driver's management library: a board with known values, or, if POOR is defined, one that reports few
+// values.
 
 #include <cstring>
 
