@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# 'llmcalc plan serve' over all devices and layouts: which hardware serves a load within limits. Goal: 5 s of CPU
-# time on one core; printed, never judged. Needs a release build.
+# 'llmcalc plan serve' over all devices and layouts: finds hardware that serves a load within limits. Goal: 5 s of CPU
+# time on one core; printed, not enforced. Needs a release build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

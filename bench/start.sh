@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One query from the shell's side: start, read the presets, answer, end. Needs hyperfine and a release build.
-# Goal: under 10 ms each; printed, never judged.
+# One query as the shell sees it: start, read the presets, answer, exit. Needs hyperfine and a release build. Goal:
+# under 10 ms each; printed, not enforced.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
