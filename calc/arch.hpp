@@ -1,5 +1,5 @@
 #pragma once
-/// Architecture of a decoder: sizes and closed choices, independent of how the model is run.
+/// Architecture of a language model: sizes and enumerated choices, independent of how the model is run.
 ///
 /// An Arch is explicit: presets/import fills in the family defaults that a Hugging Face config leaves out. Its direct
 /// fields describe every layer that no list overrides: `mixers` lists the layers with a different token mixer, `mlps`
@@ -94,7 +94,7 @@ inline constexpr auto choices<Position> = std::array{
 /// Mixture of experts; `layers` lists the layers that have it, and all other layers keep the dense MLP.
 struct Moe {
   Count experts = 0, top_k = 0, width = 0;
-  Count zero_experts = 0;    ///< additional experts that return their input; they have no weights and no FLOPs
+  Count zero_experts = 0;    ///< additional experts that return their input, without weights or FLOPs
   Count latent_width = 0;    ///< width of the routed experts' input and output, between a down- and an up-projection
                              ///< (LatentMoE); 0: hidden
   bool latent_norm = false;  ///< RMSNorm after the down-projection to latent_width
@@ -159,15 +159,15 @@ struct PerLayerInput {
 };
 
 /// Multi-token prediction (MTP): modules that predict tokens beyond the next one (DeepSeek-V3, arXiv:2412.19437, 2.2).
-/// For token i, module k reads the result of module k - 1 (the first: of the last layer) and the embedding of token i +
-/// k, each with a separate norm, and predicts token i + k + 1:
+/// For token i, module k reads the result of module k - 1 (the first module: of the model's last layer) and the
+/// embedding of token i + k, each with a separate norm, and predicts token i + k + 1:
 ///   result = layer(W [norm(previous result) ; norm(embedding)]),  logits = head(norm(result))
 /// Parameters per module: W (2 hidden x hidden), the layer, 2 norms, and any separate final norm, table and head.
 struct Mtp {
   Count modules = 0;               ///< number of modules in the model
   Count mixer_of = 0, mlp_of = 0;  ///< model layers whose mixer, and whose MLP or experts, the module's layer copies
   bool own_norm = false;           ///< has its own norm before the head; otherwise uses the model's final norm
-  bool own_embedding = false, own_head = false;  ///< has its own token embedding, its own head; else uses the model's
+  bool own_embedding = false, own_head = false;  ///< has its own token embedding, its own head; otherwise the model's
   constexpr bool operator==(const Mtp&) const = default;
 };
 
@@ -184,7 +184,8 @@ struct Repeats {
 struct Arch : Mixer {
   Count layers = 0, hidden = 0, vocabulary = 0;
   Count context = 0;          ///< longest sequence that the model was trained on
-  Count embedding_width = 0;  ///< width of the token embedding; if not `hidden`, two projections join them (OPT-350M)
+  Count embedding_width = 0;  ///< width of the token embedding; if it differs from `hidden`, two projections convert
+                              ///< between them (OPT-350M)
 
   bool narrow_ends = false;  ///< positions, token types and embedding norm have the token embedding's width, and a
                              ///< biased projection follows; the masked-token layer projects back (ALBERT)
@@ -210,8 +211,8 @@ struct Arch : Mixer {
 
   Repeats repeats;
   Count streams = 1;      ///< residual streams, mixed around each half of a layer (hyper-connections; DeepSeek-V4)
-  bool altup = false;     ///< the residual streams are predicted before a layer, which reads the first prediction, and
-                          ///< corrected with the layer's result (alternating updates, arXiv:2301.13310; Gemma 3n)
+  bool altup = false;     ///< alternating updates: the residual streams are predicted before a layer, which reads the
+                          ///< first prediction, and corrected with its result (arXiv:2301.13310; Gemma 3n)
   Count laurel_rank = 0;  ///< rank of a normed branch parallel to attention (LAuReL, arXiv:2411.07501); 0: absent
 
   NormKind norm = NormKind::layer_norm;
@@ -229,8 +230,8 @@ struct Arch : Mixer {
   bool layer_distances = false;  ///< relative positions: one table per layer instead of one per stack (uMT5)
 
   Count residual_block = 0;   ///< layers per block of attention residuals: sub-layers and head read a mix of the
-                              ///< residual stream and the streams saved at block starts, by a learned query and a norm,
-                              ///< 2 hidden each (Kimi K3, arXiv:2607.24653, 2.2); 0: they read the stream itself
+                              ///< residual stream and the streams saved at block starts, weighted by a learned query
+                              ///< and a norm, 2 hidden parameters each (Kimi K3, arXiv:2607.24653, 2.2); 0: no mix
   PerLayerInput per_layer;    ///< width 0: absent
   bool output_scale = false;  ///< every layer's result is multiplied by a learned scalar
 

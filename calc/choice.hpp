@@ -51,7 +51,7 @@ constexpr bool same_spelling(std::string_view a, std::string_view b) {
   return a.empty() && b.empty();
 }
 
-/// The value that `text` spells, if any.
+/// The value named by `text`, if any.
 template <Named E>
 constexpr std::optional<E> parse(std::string_view text) {
   for (const auto& row : choices<E>)

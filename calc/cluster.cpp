@@ -6,7 +6,7 @@ namespace llmcalc {
 namespace {
 
 /// Whether a level joins every group of a kind. Groups form consecutive blocks of devices with their ranks interleaved.
-/// Either a level holds whole blocks, or some block, and with it one of its groups, crosses a boundary.
+/// Unless a level consists of whole blocks, some block, and therefore one of its groups, crosses a boundary.
 bool joins(const Link& level, const Layout& l, Group g) {
   const Lines all = lines(l, g);
   const Line& outer = all.outer.ranks > 1 ? all.outer : all.inner;
@@ -14,7 +14,7 @@ bool joins(const Link& level, const Layout& l, Group g) {
   return level.ranks == 0 || devices(l) <= level.ranks || level.ranks % block == 0;
 }
 
-/// Number of devices of a run that one instance of a level joins.
+/// Number of devices joined by one instance of a level, in a run of `all` devices.
 Count joined_of(const Link& level, Count all) { return level.ranks == 0 ? all : std::min(level.ranks, all); }
 
 /// The level restricted to a part of its torus, with the bandwidth of the links that a rank has in that part.

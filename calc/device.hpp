@@ -1,5 +1,5 @@
 #pragma once
-/// A device, from its datasheet: dense peaks only, one-way link bandwidth per device, 0 for unknown values.
+/// Datasheet values of a device: dense peaks only, one-way link bandwidth per device, 0 for unknown values.
 
 #include <array>
 
@@ -15,9 +15,9 @@ struct Link {
   Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so no group can use it
   BytesPerSecond bandwidth;
   Seconds latency{};
-  bool reduces = false;  ///< its switches sum the data of all ranks and send every rank the sum
-  Torus torus{};    ///< torus of the joined devices, or of a group's ranks; `bandwidth` is then that of all links of a
-                    ///< device
+  bool reduces = false;  ///< its switches sum the data of all ranks and send the sum to every rank
+  Torus torus{};    ///< torus of the joined devices, or of a group's ranks; `bandwidth` is then the sum over a device's
+                    ///< links
   Count wraps = 0;  ///< cube side: axes are rings if all are multiples of it; 0: only whole axes are rings
 };
 
@@ -54,14 +54,15 @@ constexpr std::array<T, peak_count> for_each_format(T x) {
 struct Achieved {
   bool present = false;
   std::array<double, peak_count> matmul = for_each_format(1.0);  ///< achieved / peak FLOP/s of a large matmul
-  double fastest = 1;  ///< fastest matmul of the software / peak of its format: above 1 with narrower products or sums
+  double fastest = 1;  ///< rate of the software's fastest matmul / peak of its format; above 1 if it multiplies or adds
+                       ///< in a narrower format
   double memory = 1;   ///< achieved / peak bytes/s of a large copy
   double host_memory = 1, host_compute = 1;  ///< the same for the host's memory and matmuls
   double host_link = 1;                      ///< the same for copies of weights from the host
   LinkRates links{};                         ///< of collectives
   Software software{};                       ///< overheads of the software on the device
   Seconds launch;                            ///< time of an empty kernel
-  Bytes overhead;  ///< memory that driver, libraries and kernels take before any tensor is allocated; 0: unknown
+  Bytes overhead;  ///< memory used by driver, libraries and kernels before any tensor is allocated; 0: unknown
 
   // Rates of individual operators, by multiplication format.
   std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
@@ -77,7 +78,7 @@ struct Achieved {
       recorded_backward;  ///< `launch` and `launch_backward` for training steps and decode steps that run as CUDA
                           ///< graphs; 0: no graphs
   double functions = 0;  ///< special functions (exp and similar) per second in element-wise kernels; 0: never the limit
-  BytesPerSecond cache;  ///< bandwidth of element-wise kernels whose tensors fit into Device::cache; 0: as memory
+  BytesPerSecond cache;  ///< bandwidth of element-wise kernels whose tensors fit into Device::cache; 0: same as memory
 };
 
 /// The host of a device: one-way bandwidth of the link to the host, and bandwidth and capacity of host memory, each the
@@ -86,7 +87,7 @@ struct HostSide {
   BytesPerSecond link, memory;
   Bytes capacity{};
   // Decoding with weights in host memory: whether their operators run on the host instead of loading the weights over
-  // the link; matmul rate; time to start an operator there, with its input's copy.
+  // the link; the host's matmul rate; the time to start an operator there, including the copy of its input.
   bool computes = false;
   FlopsPerSecond compute{};
   Seconds start{};

@@ -16,7 +16,7 @@ struct Two {
   double high = 0, low = 0;
 };
 
-/// a + b without error; of_ordered(): if |a| >= |b|.
+/// a + b, exactly. of_ordered() requires |a| >= |b|.
 Two sum(double a, double b) {
   const double s = a + b, other = s - a;
   return {s, (a - (s - other)) + (b - other)};
@@ -31,7 +31,7 @@ double upper_half(double a) {
   const double shifted = 134217729.0 * a;  // 2^27 + 1
   return shifted - (shifted - a);
 }
-/// a b without error.
+/// a b, exactly.
 Two product(double a, double b) {
   const double p = a * b, a1 = upper_half(a), b1 = upper_half(b), a2 = a - a1, b2 = b - b1;
   return {p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
@@ -45,21 +45,21 @@ Two sum(const Two& a, const Two& b) {
   return of_ordered(s.high, s.low + (a.low + b.low));
 }
 
-/// ln 2 in parts: the first has 32 bits, so that its product with an exponent is exact.
+/// ln 2 in two parts; the first has 32 bits, so that its product with an exponent is exact.
 constexpr double ln2_first = 0x1.62e42feep-1, ln2_second = 0x1.a39ef35793c76p-33;
 constexpr Two ln2{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 constexpr Two log2_e{0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56};
 constexpr Two log10_e{0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57};
 constexpr Two third{0x1.5555555555555p-2, 0x1.5555555555555p-56};
 
-/// Coefficients of the series of exp: 1/2!, 1/3!, ...
+/// Coefficients of the exponential series: 1/2!, 1/3!, ...
 constexpr std::array<double, 13> of_exp = [] {
   std::array<double, 13> all{};
   double factorial = 1;
   for (std::size_t n = 0; n < all.size(); ++n) all[n] = 1 / (factorial *= static_cast<double>(n + 2));
   return all;
 }();
-/// Coefficients of the series of artanh from the fifth power on: 1/5, 1/7, ...
+/// Coefficients of the artanh series from the fifth power on: 1/5, 1/7, ...
 constexpr std::array<double, 12> of_artanh = [] {
   std::array<double, 12> all{};
   for (std::size_t n = 0; n < all.size(); ++n) all[n] = 1 / static_cast<double>(2 * n + 5);
@@ -120,7 +120,7 @@ Two log_of(double x) {
   return sum(sum(product(k, ln2.high), Two{k * ln2.low, 0}), log_of_normal(n.value));
 }
 
-/// The logarithm of a number outside (0, infinity).
+/// Logarithm of a number outside (0, infinity).
 double log_outside(double x) {
   if (x == 0) return -infinity;
   return x > 0 ? x : not_a_number;
@@ -129,7 +129,7 @@ bool is_inside(double x) { return x > 0 && x < infinity; }
 
 bool is_odd(double y) { return std::fabs(std::fmod(y, 2)) == 1; }
 
-/// |x|^y for x neither 0 nor infinite.
+/// |x|^y for finite, nonzero x.
 double pow_of(double x, double y) {
   const Two log = log_of(x);
   const double rough = y * log.high;
@@ -140,16 +140,17 @@ double pow_of(double x, double y) {
   return std::ldexp(e.value.high, e.exponent);
 }
 
-/// |x|^y for x = 0 and infinity.
+/// |x|^y for x zero or infinite.
 double pow_of_limit(double x, double y) { return (x == 0) == (y > 0) ? 0 : infinity; }
 
-/// erf(x), by the series e^(-x^2) 2/sqrt(pi) sum of 2^n x^(2n+1)/(1 3 5 ... (2n+1)), whose terms have one sign.
+/// erf(x), by the series e^(-x^2) 2/sqrt(pi) sum of 2^n x^(2n+1)/(1 3 5 ... (2n+1)), whose terms all have the same
+/// sign.
 double erf_by_series(double x) {
   double term = x, all = x;
   for (int n = 1; std::fabs(term) > 1e-17 * std::fabs(all); ++n) all += term *= 2 * x * x / (2 * n + 1);
   return 0x1.20dd750429b6dp0 * elementary::exp(-x * x) * all;
 }
-/// erfc(x) for x >= 1.5, by its continued fraction.
+/// erfc(x) for x >= 1.5, by a continued fraction.
 double erfc_by_fraction(double x) {
   double below = x;
   for (int n = 120; n >= 1; --n) below = x + 0.5 * n / below;

@@ -1,10 +1,10 @@
 #pragma once
-/// Elementary functions that give the same bits on every machine and with every compiler. They use only additions,
-/// multiplications, divisions and square roots of IEEE doubles in a fixed order, so they must be compiled without
-/// contraction to fused operations (-ffp-contract=off). Mathematical libraries differ in the last bit.
+/// Elementary functions whose results are bit-identical on every machine and with every compiler. They use only
+/// additions, multiplications, divisions and square roots of IEEE doubles in a fixed order, so they must be compiled
+/// without contraction into fused multiply-adds (-ffp-contract=off). Standard math libraries differ in the last bit.
 ///
-/// Errors are below 0.7 units in the last place, of expm1() below 1, of erfc() see there. Infinities, NaN, zeros and
-/// domains as in the C standard; the functions do not set errno.
+/// Errors are below 0.7 units in the last place; below 1 for expm1(); for erfc(), see its comment. Infinities, NaNs,
+/// zeros and domain errors follow the C standard, except that errno is not set.
 
 namespace llmcalc::elementary {
 

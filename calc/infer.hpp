@@ -1,5 +1,5 @@
 #pragma once
-/// Inference: prefill, one decode step, a whole generation, and their limits.
+/// Inference: prefill, a decode step, a whole generation, and the largest batch and context.
 
 #include <optional>
 
@@ -51,7 +51,7 @@ class DecodeSteps {
 /// Time of a generation.
 struct Generation {
   Seconds first_token;  ///< prefill
-  Seconds total;        ///< prefill plus one decode step per further token, each at its context length
+  Seconds total;        ///< prefill plus one decode step per additional token, each at its context length
 };
 struct InferEstimate {
   Memory memory;

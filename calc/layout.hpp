@@ -46,7 +46,7 @@ inline constexpr AxisOrder usual_order{Axis::tensor, Axis::context, Axis::expert
 
 /// Tensors sharded across data-parallel ranks (ZeRO, arXiv:1910.02054).
 enum class Zero : std::uint8_t {
-  none,       ///< every rank holds all tensors
+  none,       ///< every rank stores all tensors
   optimizer,  ///< stage 1: optimizer states
   gradients,  ///< stage 2: also gradients
   weights     ///< stage 3, FSDP: also weights
@@ -60,8 +60,7 @@ enum class Schedule : std::uint8_t {
   zb_h1,        ///< weight gradients fill the drain; memory as in 1F1B (arXiv:2401.10241)
   zb_h2,        ///< no bubble if forward, input gradients and weight gradients take equal time; 2P - 1 micro-batches in
                 ///< memory (arXiv:2401.10241)
-  zb_1p,        ///< weight gradients fill the time in which a rank would wait; at most P micro-batches in memory
-                ///< (arXiv:2401.10241)
+  zb_1p,        ///< weight gradients fill pipeline stalls; at most P micro-batches in memory (arXiv:2401.10241)
   zb_2p,        ///< as zb_1p, with at most 2P micro-batches in memory (arXiv:2401.10241)
   zb_v,         ///< two chunks per rank in a V, memory as in 1F1B (arXiv:2405.15362)
   dualpipe,     ///< micro-batches enter from both ends; two copies of the weights (arXiv:2412.19437)
@@ -79,10 +78,10 @@ inline constexpr auto choices<Schedule> = std::array{Choice{Schedule::gpipe, "gp
                                                      Choice{Schedule::dualpipe, "dualpipe"},
                                                      Choice{Schedule::dualpipe_v, "dualpipe-v"}};
 
-/// Layers of every chunk of a pipeline, in model order.
+/// Number of layers in every chunk of a pipeline, in model order.
 using StageLayers = InplaceVector<Count, 256>;
 
-/// How context-parallel ranks, each of which holds a part of every sequence, compute the attention core.
+/// Methods by which context-parallel ranks, each holding a part of every sequence, compute the attention core.
 enum class ContextMethod : std::uint8_t {
   ring,        ///< keys and values pass from rank to rank (arXiv:2310.01889)
   all_gather,  ///< every rank gathers all keys and values (Llama 3, arXiv:2407.21783)
@@ -93,14 +92,13 @@ inline constexpr auto choices<ContextMethod> =
     std::array{Choice{ContextMethod::ring, "ring"}, Choice{ContextMethod::all_gather, "all-gather"},
                Choice{ContextMethod::ulysses, "ulysses"}};
 
-/// Algorithms of collectives on the levels of a cluster. Each level has its own algorithm; an outer level carries the
-/// share of the message that the inner levels leave to each rank. All-to-alls and point-to-point messages have only one
-/// algorithm.
+/// Collective algorithms on the levels of a cluster. Each level has its own algorithm; an outer level carries each
+/// rank's share of the message after the inner levels. All-to-alls and point-to-point messages have only one algorithm.
 enum class Collectives : std::uint8_t {
   ring,        ///< rings on every level
   tree,        ///< all-reduces outside the innermost level use double binary trees (NCCL 2.4)
   in_network,  ///< reductions in the switches, on levels whose switches can reduce
-  fastest      ///< on every level the fastest algorithm for the message
+  fastest      ///< the fastest algorithm for the message on each level
 };
 template <>
 inline constexpr auto choices<Collectives> =
@@ -128,7 +126,7 @@ struct Layout {
   AxisOrder order = usual_order;
   Schedule schedule = Schedule::one_f_one_b;
   Collectives collectives = Collectives::ring;
-  Count vocabulary_multiple = 1;  ///< training: a rank's rows of embedding and head are padded to a multiple of this
+  Count vocabulary_multiple = 1;  ///< training: each rank's rows of embedding and head are padded to a multiple of this
   constexpr bool operator==(const Layout&) const = default;
 };
 
@@ -144,7 +142,7 @@ constexpr Count replicas(const Layout& l) { return l.dp; }
 /// Whether the residual stream is sharded across the tensor-parallel ranks.
 constexpr bool sequence_parallel(const Layout& l) { return l.sp && l.tp > 1; }
 
-/// The ranks of a group along one axis: their number, and the distance between neighbors in devices.
+/// The ranks of a group along one axis: their number, and the distance between neighbors, in devices.
 struct Line {
   Count ranks = 1, stride = 1;
 };

@@ -290,7 +290,7 @@ Bytes open_bytes(const Prices& prices) {
 }
 
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout) {
-  const Count tokens = arch.is_encoder_decoder() ? plan.prompt : 1;  // the decoder's layers cache them
+  const Count tokens = arch.is_encoder_decoder() ? plan.prompt : 1;  // cached by the decoder's layers
   return price_pass(arch, plan, layout, {}, prefill_step(plan, tokens), Phase::prefill);
 }
 

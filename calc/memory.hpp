@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of the most loaded device: tensors held, and peak live memory.
+/// Memory of the most loaded device: tensors stored, and peak live memory.
 
 #include <algorithm>
 #include <span>
@@ -16,15 +16,15 @@ struct Memory {
   Bytes kv_cache{};
   Bytes workspace{};        ///< live at the peak, excluding the other fields
   Bytes gathered{};         ///< weights gathered from other ranks' shards while layers run
-  Bytes buckets{};          ///< gradients that are not yet reduced to the ranks' shards
+  Bytes buckets{};          ///< gradients not yet reduce-scattered to the ranks' shards
   Bytes collective_call{};  ///< messages between pipeline stages
   Bytes transit{};       ///< in transit to or from the host: activations of one layer, weights of two, gradients of one
-  Bytes process{};       ///< driver, libraries and kernels, before any tensor is allocated; measured; 0 if unknown
+  Bytes process{};       ///< driver, libraries and kernels before any tensor is allocated, as measured; 0 if unknown
   Bytes total{};         ///< sum of the above
   Bytes peak{};          ///< peak live bytes; below total if not all fields are live at once
   Bytes host{};          ///< host memory, excluded from all other fields; activations at the device's peak
-  Count parameters = 0;  ///< parameters held by this device
-  Count trained = 0;     ///< trained parameters held
+  Count parameters = 0;  ///< parameters stored on this device
+  Count trained = 0;     ///< trained parameters stored
 };
 
 /// Weights, gradients and optimizer state of one device.
@@ -46,11 +46,11 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
 /// States of a device that holds all of the model's layers.
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// A chunk, and the micro-batches of which a rank holds tensors at its peak.
+/// A chunk, and the micro-batches whose tensors a rank holds at its peak.
 struct ChunkInFlight {
   ModelChunk chunk;
-  Count micro_batches = 1;  ///< micro-batches with activations held
-  Count for_weights = 0;    ///< micro-batches with only the inputs of weight gradients held
+  Count micro_batches = 1;  ///< micro-batches with activations in memory
+  Count for_weights = 0;    ///< micro-batches with only the inputs of weight gradients in memory
   Count on_host = 1;        ///< micro-batches with activations on the host, at the host's peak
 };
 
@@ -58,8 +58,8 @@ struct ChunkInFlight {
 Bytes saved_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
 Bytes saved_for_weights(const Prices& prices, const ModelChunk& chunk);
 
-/// Rows that a rank holds in all of its chunks: number of layers of each kind, and whether it has the embedding, and
-/// the head with the MTP modules.
+/// Rows that a rank holds in all of its chunks: the number of layers of each kind, whether it has the embedding, and
+/// whether it has the head with the MTP modules.
 struct HeldRows {
   std::array<Count, most_kinds> layers{};
   bool embedding = false, head = false;
@@ -67,7 +67,7 @@ struct HeldRows {
 };
 void add(HeldRows& rows, const LayerKinds& kinds, const ModelChunk& chunk);
 
-/// Elements in some rows: `experts`, in experts divided over expert-parallel ranks, and `own`, all others.
+/// Elements of some rows: `experts` in experts divided over expert-parallel ranks, `own` everywhere else.
 struct SharedNumbers {
   Count own = 0, experts = 0;
   void add(const SharedNumbers& one, Count n) {
@@ -75,7 +75,7 @@ struct SharedNumbers {
     experts = llmcalc::add(experts, mul(n, one.experts));
   }
 };
-/// Elements of the largest layer: in total, without divided experts, and only in divided experts.
+/// Elements of the largest layer: in total, outside divided experts, and in divided experts.
 struct LargestLayer {
   Count all = 0, own = 0, experts = 0;
   void see(const SharedNumbers& one) {
@@ -94,17 +94,17 @@ struct Traveling {
   SharedNumbers layers{}, outside{};  ///< all layers; embedding and head, including a copy of the token embedding
   LargestLayer largest{};
 };
-/// Largest amount of unsharded gradients, counted by `of`, that a rank holds at a time: all gradients, or the larger of
-/// those of one layer and those of embedding and head.
+/// Largest number of unsharded gradient elements that a rank holds at a time, counted by `of`: all gradients, or the
+/// gradients of one layer or of embedding and head, whichever are larger.
 template <typename Of>
 Count gradients_at_once(const Traveling& n, bool all, const Of& of) {
   return all ? add(of(n.outside), of(n.layers)) : std::max(of(n.outside), of(n.largest));
 }
 
-/// Sums over a rank's rows; they determine its states under any sharding.
+/// Sums over a rank's rows, which determine its states under any sharding.
 struct HeldSums {
-  Learned all{}, experts{};          ///< the rank's parameters, and the part of these in divided experts
-  Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights: without divided experts, and of divided experts
+  Learned all{}, experts{};          ///< the rank's parameters, and the part in divided experts
+  Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights: outside and in divided experts
   Traveling weights{}, gradients{};
   Bytes largest_outside{}, largest_layer{};  ///< stored weight bytes of embedding or head, and of a layer
 };
@@ -114,8 +114,8 @@ HeldSums held_sums(const Prices& prices, const HeldRows& rows);
 States training_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 
-/// Activations of a rank at its peak: `saved`, for the backward passes of its micro-batches, and `rest`, which the
-/// running chunk needs in addition, for the chunk that needs most.
+/// Activations of a rank at its peak: `saved` for the backward passes of its micro-batches, and `rest`, the additional
+/// bytes of the running chunk (the maximum over chunks).
 struct StageAlive {
   Bytes saved{}, rest{}, logits{};
   Bytes host{};     ///< activations on the host, at the host's peak
@@ -157,11 +157,11 @@ Bytes media_encoder_bytes(const Plan& plan, const Layout& layout);
 /// Peak bytes of an inference pass, excluding weights and cache.
 Bytes pass_workspace(const Prices& pass);
 
-/// Bytes of the decoder's embedded tokens, which are held while the encoder runs; 0 for models without an
+/// Bytes of the decoder's embedded tokens, which stay live while the encoder runs; 0 for models without an
 /// encoder-decoder.
 Bytes waiting_for_encoder(const Prices& pass);
 
-/// Bytes of one device's weights in the formats `stored_in`; given a plan, in the formats in which inference holds
+/// Bytes of one device's weights in the formats `stored_in`; given a plan, in the formats in which inference stores
 /// them. A component with checkpoint byte counts has its share of those bytes.
 Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in);
 /// Bytes of one device's weights in one component, including its MTP modules.
@@ -179,7 +179,7 @@ Bytes optimizer_bytes(const Plan& plan, const Learned& numbers);
 
 /// Bytes of the cache of one sequence of `context` tokens on one device, all layers. Local layers keep at most a window
 /// or chunk; KV heads are replicated if there are fewer than tensor-parallel ranks, MLA's latent rows always; a linear
-/// layer holds its float32 state.
+/// layer caches its float32 state.
 Bytes cache_bytes(const Prices& prices, Count context);
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layout& layout = {});
 

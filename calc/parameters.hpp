@@ -25,8 +25,7 @@ struct Parameters {
 
 Parameters parameters(const Arch& arch);
 
-/// Parameters of all MTP modules, which the model's counts exclude. Parts shared with the model are counted in the
-/// model.
+/// Parameters of all MTP modules, which the model's counts exclude. Parts shared with the model count in the model.
 Parameters mtp_parameters(const Arch& arch);
 
 /// Number of elements cached per token over all layers, ignoring windows and chunks and excluding the recurrent state

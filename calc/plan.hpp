@@ -78,7 +78,7 @@ template <>
 inline constexpr auto choices<GluStore> = std::array{Choice{GluStore::all, "all"}, Choice{GluStore::fused, "fused"},
                                                      Choice{GluStore::recompute, "recompute"}};
 
-/// Query-key pairs that FLOPs count, per head and sequence.
+/// Query-key pairs counted in FLOPs, per head and sequence.
 enum class AttentionFlops : std::uint8_t {
   full,         ///< S (S + past)
   causal_half,  ///< S^2/2 + S past
@@ -165,7 +165,7 @@ struct Plan {
   bool master = true;  ///< keep a float32 copy of 16-bit weights, counted with the optimizer
   DType state_precision = dtypes::fp32;
   Count newton_schulz_steps = 5;  ///< Muon iterations (calc/training/muon.hpp)
-  Count gradient_bytes = 4;       ///< bytes held per gradient element; 6: a 16-bit gradient and its float32 sum
+  Count gradient_bytes = 4;       ///< bytes stored per gradient element; 6: a 16-bit gradient and its float32 sum
   Recompute recompute = Recompute::none;
   RecomputeMethod recompute_method = RecomputeMethod::uniform;
   Count recompute_layers = 1;  ///< N of recompute_method: at least 1 for uniform, any number for block
@@ -213,7 +213,7 @@ struct Plan {
 /// Overlapped fraction of communication inside a layer; 0 by default, because the next operator waits for the result.
 constexpr double hidden_inside(const Plan& p) { return p.overlap.value_or(0); }
 /// Overlapped fraction of communication whose result concurrent work does not need: weights gathered for the next
-/// layer, gradients of the last one, keys and values for the next step of a ring; 1 by default.
+/// layer, gradients of the previous layer, keys and values for the next step of a ring; 1 by default.
 constexpr double hidden_overlapped(const Plan& p) { return p.overlap.value_or(1); }
 
 /// Modules recomputed in every block under selective recomputation.
@@ -231,7 +231,7 @@ constexpr bool recomputes_groups(const Plan& p) {
   return p.recompute == Recompute::full && p.recompute_method == RecomputeMethod::uniform && p.recompute_layers > 1;
 }
 
-/// Whether recomputation covers anything other than exactly the attention cores, or every layer individually.
+/// Whether recomputation covers anything other than exactly the attention cores or every layer individually.
 constexpr bool recomputes_partly(const Plan& p) {
   return recomputes_block(p) || recomputes_groups(p) ||
          (p.recompute == Recompute::selective && p.recompute_modules != RecomputeModule::core);
@@ -239,13 +239,13 @@ constexpr bool recomputes_partly(const Plan& p) {
 
 /// Number format of activations, the attention core, routers, norms, the token embedding and the head: 16 bits if the
 /// blocks' matmuls have fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which also saves
-/// its operands for backward in 16 bits. Casts are not modeled, and quantized copies are not held.
+/// its operands for backward in 16 bits. Casts are not modeled, and quantized copies are not stored.
 constexpr DType working_format(const Plan& p) {
   return whole_bits(p.precision.format()) < 16 ? p.working : p.precision;
 }
 
-/// Bytes per gradient element in the format in which ranks reduce gradients and the optimizer reads them; if two copies
-/// are held, that of the float32 sum.
+/// Bytes per gradient element in the format in which ranks reduce gradients and the optimizer reads them; with two
+/// copies, the format of the float32 sum.
 constexpr Count summed_gradient_bytes(const Plan& p) { return p.gradient_bytes > 4 ? 4 : p.gradient_bytes; }
 
 /// Whether only adapters are trained.
@@ -261,7 +261,7 @@ constexpr DType training_weights(const Plan& p) {
   return p.weight_precision.uniform() && t.plain() ? t : working_format(p);
 }
 
-/// Weight formats that training holds; frozen weights keep their own formats.
+/// Weight formats in training; frozen weights keep their own formats.
 constexpr WeightFormats held_weights(const Plan& p) {
   return trains_adapters(p) ? p.base_precision : WeightFormats(training_weights(p));
 }

@@ -128,7 +128,7 @@ class Pricer {
       return reads && !std::holds_alternative<Linear>(op.shape);
     });
   }
-  /// Bytes of a matmul's input saved for its weight gradient. Of a gathered input only the rank's shard is saved and
+  /// Bytes of a matmul's input saved for its weight gradient. For a gathered input, only the rank's shard is saved and
   /// later regathered (Megatron-LM's sequence parallelism, also in
   /// github.com/sail-sg/zero-bubble-pipeline-parallelism).
   Bytes input_for_weights(const OpList& ops, const Op& op, const Linear& l) const {
@@ -159,7 +159,7 @@ class Pricer {
       }
   }
 
-  /// Prices one operator of one rank. `whole`: the operator is not sharded, so it is also that of the whole model.
+  /// Prices one operator of one rank. `whole`: the operator is not sharded, so it also represents the whole model.
   void price(LayerPrice& row, const OpList& ops, const Op& op, bool whole) {
     const bool recomputed = p_.training() && recomputes(plan_, row.segment, row.backward, op);
     if (const Collective* c = std::get_if<Collective>(&op.shape)) return collective_call(row, ops, op, *c, recomputed);

@@ -1,8 +1,8 @@
 #pragma once
-/// The price list of a model: one walk over the operators of one rank, and one row each for the embedding, every kind
-/// of layer, the head, and the parts of MTP modules. A row holds all shape-dependent values (FLOPs, bytes, seconds of
-/// compute, saved tensors, communication). Counting and scheduling rows is arithmetic on them (memory.hpp, train.hpp,
-/// infer.hpp); other code does not walk the operators.
+/// The price list of a model, computed in one walk over the operators of one rank: one row each for the embedding,
+/// every kind of layer, the head, and the parts of MTP modules. A row holds all shape-dependent values (FLOPs, bytes,
+/// seconds of compute, saved tensors, communication). Counting and scheduling rows is arithmetic on them (memory.hpp,
+/// train.hpp, infer.hpp); other code does not walk the operators.
 
 #include <algorithm>
 #include <array>
@@ -97,7 +97,7 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
 
 /// Weights that a layer uses but another layer holds (Arch::repeats).
 struct Borrowed {
-  Count own = 0, experts = 0;  ///< elements: excluding experts divided over expert-parallel ranks, and of these experts
+  Count own = 0, experts = 0;  ///< elements: outside and in experts divided over expert-parallel ranks
   Bytes weights{};
 };
 
@@ -117,7 +117,7 @@ struct LayerPrice {
   Learned tied{};       ///< head: parameters of the token embedding, if the head or an MTP module also uses it
   Bytes tied_frozen{};  ///< bytes of the token embedding if it is frozen
   Bytes weights{};
-  Bytes frozen{}, frozen_experts{};  ///< bytes of frozen weights: without divided experts, and of divided experts
+  Bytes frozen{}, frozen_experts{};  ///< bytes of frozen weights: outside and in divided experts
   CacheRow cache{};
   Bytes logits{};  ///< training: bytes of the logits of the head
   /// Bytes saved for the weight gradients of matmuls: inputs (each counted once, gathered inputs as shards) and output
@@ -125,7 +125,7 @@ struct LayerPrice {
   Bytes for_weights{};
   Liveness alive{};
   Count summed = 0;                        ///< number of elements whose gradients the tensor-parallel ranks all-reduce
-  Orthogonalizing muon{}, muon_experts{};  ///< without and of divided experts
+  Orthogonalizing muon{}, muon_experts{};  ///< outside and in divided experts
 };
 
 /// Maximum number of rows: the kinds of layer, the embedding, the head, and the three parts of a module.
@@ -177,8 +177,8 @@ Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Dev
 /// FLOPs of one micro-batch of training or of one inference pass.
 WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase);
 
-/// Prices of one inference pass; `phase` selects its kernels and number formats. Weights and cache are those of the
-/// stored projections, regardless of how latent attention is computed.
+/// Prices of one inference pass; `phase` selects its kernels and number formats. Weights and cache follow the stored
+/// projections, regardless of how latent attention is computed.
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase);
 
@@ -197,7 +197,7 @@ struct Core {
   Op op, whole;
   Count layers;
   bool cut;     ///< whether `op` is a shard of `whole`
-  Count other;  ///< number of context tokens that are not among its keys: those of an encoder
+  Count other;  ///< number of context tokens that are not among its keys (the encoder's tokens)
 };
 using Cores = InplaceVector<Core, 2 * most_unlike + 2>;
 /// Prices of a decode step, with the attention cores in `cores` instead of the rows; liveness is computed at the step's
@@ -216,7 +216,7 @@ struct OperatorRow {
   const Segment& segment;
   std::size_t index;  ///< index in segment.ops
   const Op& op;
-  bool recomputed;  ///< its forward pass is recomputed in backward
+  bool recomputed;  ///< whether its forward pass is recomputed in backward
 };
 
 /// Visits every operator of one rank, for reports and checks.

@@ -97,7 +97,7 @@ bool routes(const Op& op) {
          (p->kind == PointwiseKind::route || p->kind == PointwiseKind::dispatch || p->kind == PointwiseKind::combine);
 }
 
-/// Ratio of the bytes moved by the software's kernels to those moved by fused kernels.
+/// Ratio of the bytes moved by the software's kernels to the bytes moved by fused kernels.
 double traffic(const Op& op, const Pricing& p, const Software& s) {
   if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape)) return 1;
   if (std::holds_alternative<Attention>(op.shape)) return stores_scores(op, p) ? s.scores : 1;

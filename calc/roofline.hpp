@@ -1,5 +1,5 @@
 #pragma once
-/// The roofline: from a cost and a device to seconds and the limiting resource. An operator takes max(FLOPs / peak,
+/// The roofline model: the seconds and the limiting resource of a cost on a device. An operator takes max(FLOPs / peak,
 /// bytes / bandwidth) (Williams et al. 2009), plus the part of the shorter term that the machine does not overlap (as
 /// in the ECM model, Treibig & Hager 2009); exposed communication is added.
 
@@ -119,8 +119,8 @@ constexpr Time op_time(const Cost& c, const OpRates& r) {
   return op_time(static_cast<double>(c.executed.value), c.moved.total(), r);
 }
 
-/// Seconds to transfer an operator's offloaded bytes from the host: in inference, the offloaded shares of its weights,
-/// in each pass of a prompt, and of the cached keys and values that it reads. Added without overlap. In a decode step
+/// Seconds to transfer an operator's offloaded bytes from the host: in inference, the offloaded shares of its weights
+/// (once per pass of a prompt) and of the cached keys and values that it reads. Added without overlap. In a decode step
 /// with HostSide::computes, the host runs the offloaded share instead, limited by its memory or matmul rate.
 Seconds host_seconds(const Op& op, const Cost& c, const Pricing& p, const Rates& r);
 

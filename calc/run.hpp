@@ -1,5 +1,5 @@
 #pragma once
-/// A whole training run: duration, energy, carbon and price; conversions from words and reading time to tokens.
+/// A whole training run: duration, energy, carbon and price; conversions between words, reading speed and tokens.
 ///
 /// Prices, watts, PUE and the carbon intensity of the grid are inputs without defaults. Watts are commonly a board's
 /// power limit (TDP), not its measured draw; the result is then a bound.

@@ -27,7 +27,7 @@ struct LossFit {
   double params_exponent = 0, tokens_exponent = 0;  ///< alpha, beta
 };
 
-/// N = params (C / compute)^params_exponent, D = C / 6N: only the split, no loss.
+/// N = params (C / compute)^params_exponent, D = C / 6N: gives the split but no loss.
 struct SplitFit {
   std::string_view name, source, note;
   double compute = 0, params = 0;  ///< a point on the law
@@ -71,7 +71,7 @@ inline constexpr LossFit besiroglu{"besiroglu",
                                    0.3478,
                                    0.3658};
 /// Table 3 and Table A3 give parameters and tokens of approaches 1 and 2 at nine sizes. Each law passes through the
-/// rows of 1 billion and of 10 trillion parameters: a = 4/(4 + log10(D(10^13)/D(10^9))).
+/// rows for 1 billion and 10 trillion parameters: a = 4/(4 + log10(D(10^13)/D(10^9))).
 inline constexpr SplitFit chinchilla1{"chinchilla-1",
                                       "Hoffmann et al. 2022 (arXiv:2203.15556), approach 1, through Table 3: 20.2e9 "
                                       "tokens for 1e9 parameters, 216.2e12 for 1e13",

@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-inline constexpr Count longest_searched = Count{1} << 28;  ///< tokens; no flash attention pass up to here overflows
+inline constexpr Count longest_searched = Count{1} << 28;  ///< tokens; flash attention passes up to it do not overflow
 
 /// The smallest n in [1, most] that satisfies a monotonic condition, if any. The search moves away from `guess` in
 /// doubling steps, so a good guess needs few evaluations.

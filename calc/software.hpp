@@ -27,7 +27,7 @@ struct Software {
   Seconds kernel{};      ///< to launch a kernel
   Seconds collective{};  ///< to start a collective, per tensor-parallel rank
   Seconds step{};        ///< per training step or inference pass, without overlap: data, clipping, sampling
-  // Hidden fractions of communication that can overlap.
+  // Hidden fractions of overlappable communication.
   double hidden_tensor = 0;      ///< tensor-parallel, overlapped with the matmuls that it belongs to
   double hidden_by_weights = 0;  ///< tensor-parallel in backward, overlapped with independent weight gradients
   double hidden_overlapped = 1;  ///< all other communication, overlapped with work that does not depend on it

@@ -1,5 +1,5 @@
 #pragma once
-/// Functions of the context that are piecewise linear: the times of decode steps.
+/// Piecewise linear functions of the context: the times of decode steps.
 
 #include "calc/arch.hpp"
 

@@ -31,8 +31,8 @@ TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Parti
 /// FLOPs, not model FLOPs. Ranks that hold parts or copies of a matrix repeat its matmuls (calc/step/rank_end.hpp).
 Flops update_flops(const Arch& arch, const Plan& plan);
 
-/// The smallest sequence length at which the attention cores do as many FLOPs as everything else, with windows and
-/// under the plan's convention. Absent if there is no such length, because no layer sees the whole sequence.
+/// The smallest sequence length at which the attention cores do as many FLOPs as everything else, taking windows and
+/// the plan's convention into account. Absent if there is no such length, because no layer sees the whole sequence.
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan);
 /// Forward FLOPs of one sequence of `seq` tokens, whole model.
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq);
@@ -45,12 +45,12 @@ Time limits(const StepTime& t);
 /// Micro-batches and stages of a layout's pipeline.
 Pipeline pipeline_of(const Plan& plan, const Layout& layout);
 
-/// One stage: a pipeline rank, whose data-, tensor- and context-parallel ranks all hold and do the same.
+/// One stage: a pipeline rank. Its data-, tensor- and context-parallel ranks all have the same memory and work.
 struct Stage {
   Count rank = 0;
   Count layers = 0;
   Count in_flight = 0;    ///< number of micro-batches, over all chunks, whose tensors it holds at its peak
-  Count for_weights = 0;  ///< number of these of which only weight gradients are left
+  Count for_weights = 0;  ///< number of these with only weight gradients left to compute
   Memory memory;
 };
 
@@ -75,7 +75,7 @@ class StepWorkspace {
   MakespanWorkspace pipeline;
 };
 
-/// Estimate of a training step. Preconditions, tested by check(): the device has a peak for the plan's precision, the
+/// Estimate of a training step. Preconditions, verified by check(): the device has a peak for the plan's precision, the
 /// cluster has a link for every group, the layout and its pipeline have no flaw, and micro_batch x replicas divides
 /// global_batch.
 ///
@@ -86,9 +86,9 @@ class StepWorkspace {
 /// validates updates afterward (validates_after), a rank's optimizer follows its own reduction, its next step follows
 /// its own optimizer, and the step time is set by the rank that takes longest from its first forward (including the
 /// gathers it waits for) to its update. Excludes the partial norms that ranks pass on meanwhile, rollbacks, and shifts
-/// between ranks of unequal work over later steps. After this reduction follow the once-per-step reductions across
-/// tensor-parallel ranks, of the gradients of a token embedding shared by first and last stage, and between DualPipe's
-/// two model copies.
+/// between ranks of unequal work over later steps. The gradient reduction is followed by the once-per-step reductions:
+/// across tensor-parallel ranks, of the gradients of a token embedding shared by the first and last stages, and between
+/// DualPipe's two model copies.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 /// Assembles the estimate from the rows of price() for this plan and layout.
@@ -109,7 +109,7 @@ constexpr Efficiency leading(const Prices& prices) {
   return prices.estimated ? Efficiency::estimated : Efficiency::full;
 }
 
-/// Layer costs in seconds per micro-batch, and the partition that they give.
+/// Layer costs in seconds per micro-batch, and the partition computed from them.
 RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs);
 /// The layers of every chunk: as stated in the layout, otherwise balanced by seconds at leading() rates (the bound uses

@@ -1,5 +1,5 @@
 #pragma once
-/// Units of measure as types, so that bytes and FLOPs do not mix.
+/// Units of measure as types, so that bytes and FLOPs cannot be mixed up.
 ///
 /// Counts and bytes are 64-bit integers, FLOPs are 128-bit unsigned integers; both are checked for overflow in every
 /// operation. Only times, rates and ratios are floating point.
@@ -44,7 +44,7 @@ template <typename... More>
 /// a/b rounded up, for a >= 0 and b > 0.
 [[nodiscard]] constexpr Count ceil_div(Count a, Count b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-/// Bytes held or moved, exact.
+/// Bytes stored or moved, exact.
 struct Bytes {
   Count value = 0;
   constexpr Bytes() = default;
@@ -64,7 +64,7 @@ constexpr Bytes operator-(Bytes a, Bytes b) { return a -= b; }
 constexpr Bytes operator*(Count n, Bytes b) { return Bytes(mul(n, b.value)); }
 constexpr Bytes operator*(Bytes b, Count n) { return n * b; }
 
-/// Floating-point operations, exact; 1 multiply-add is 2.
+/// Floating-point operations, exact; a multiply-add counts as 2.
 struct Flops {
   Int128 value = 0;
   constexpr Flops() = default;

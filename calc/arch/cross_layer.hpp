@@ -5,7 +5,7 @@
 ///   the encoder's result, by all decoder layers
 ///   the input of a layer that begins a block of mixed residual streams, by all later layers and the head
 ///     (calc/block/mixed_residual.hpp)
-/// The tensor is live from its source layer to its last reader. A pass after cached tokens reads the cache instead,
+/// The tensor is live from its source layer to its last reader. A pass with cached tokens reads the cache instead,
 /// except for RWKV-7's values, which every pass computes. Training saves the tensor at its source; its gradient,
 /// started by the last reader and accumulated by every reader, is live until backward reaches the source.
 
@@ -21,7 +21,7 @@ struct CrossLayerTensor {
   std::size_t kind = 0;  ///< kind of the source layer
   Count source = 0, first_reader = 0, last_reader = 0;
   bool is_input = false;  ///< the tensor is the input of the source layer, which is saved anyway
-  /// Whether the tensor is made before layer i and read by layer i or a later layer.
+  /// Whether the tensor is produced before layer i and read by layer i or a later layer.
   constexpr bool passes(Count i) const { return source < i && i <= last_reader; }
 };
 

@@ -29,7 +29,7 @@ LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
   return own;
 }
 
-/// The set of the last encoder layer; empty if the model is not an encoder-decoder.
+/// The last encoder layer, as a set; empty if the model is not an encoder-decoder.
 LayerSet encoder_end(const Arch& a) {
   LayerSet last;
   if (a.is_encoder_decoder()) last.insert(layers_of(a.mixers, 0, LayerSet::all(a.layers)).last());
@@ -151,7 +151,7 @@ LayerKinds alike(const Arch& a) {
 
 bool trains_any(const OpList& ops) { return std::any_of(ops.begin(), ops.end(), trains); }
 
-/// The part of a kind inside `s`.
+/// The kind restricted to the layers in `s`.
 LayerKind part(const LayerKind& kind, const LayerSet& s) {
   LayerKind k = kind;
   k.layers = s;

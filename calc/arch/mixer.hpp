@@ -70,7 +70,7 @@ struct Selection {
   }
 };
 
-/// Indexer: a small attention that selects the keys of a layer by scoring its own queries against one cached key per
+/// Indexer: a small attention module that selects a layer's keys by scoring its own queries against one cached key per
 /// token.
 enum class IndexerKind : std::uint8_t {
   none,
@@ -115,7 +115,7 @@ struct Latent {
 };
 
 /// The tokens, counted from 0, that a token attends to: all tokens up to itself, the last `tokens` of them (a sliding
-/// window, arXiv:2004.05150), or those in its own chunk of `tokens` tokens (hf llama4/modeling_llama4.py). In a
+/// window, arXiv:2004.05150), or the tokens of its own chunk of length `tokens` (hf llama4/modeling_llama4.py). In a
 /// bidirectional layer the token is in the middle of its window: `tokens` is odd, with side() tokens on each side.
 template <typename Int>
 struct ReachOf {
@@ -140,21 +140,21 @@ struct ReachOf {
     return behind < all ? behind : all;
   }
   /// Number of tokens cached out of `all`. A chunk needs as large a cache as a window (hf cache_utils.py treats them
-  /// alike).
+  /// the same way).
   constexpr Int held(Int all) const { return tokens > 0 && tokens < all ? tokens : all; }
 };
 using Reach = ReachOf<Count>;
 
-/// Kinds of recurrence: a layer has a fixed-size state per sequence, updated by every token. H heads with an N x P
-/// state each; K taps of the preceding depthwise convolutions.
+/// Kinds of recurrence: a layer has a fixed-size state per sequence, updated by every token. Notation: H heads with an
+/// N x P state each; K taps of the preceding depthwise convolutions.
 enum class RecurrentKind : std::uint8_t {
   none,
   gated_delta_net,  ///< Qwen3-Next: delta rule with one decay per head (arXiv:2412.06464)
   kimi_delta,       ///< Kimi Linear: delta rule with one decay per key channel (arXiv:2510.26692)
-  mamba,   ///< Mamba-1: selective scan over channels, each with a state of N (arXiv:2312.00752); heads wider than a
-           ///< channel share a step and a decay, as in Mamba-2 (PLaMo 2)
+  mamba,   ///< Mamba-1: selective scan over channels, each with a state of N (arXiv:2312.00752); in wider heads, all
+           ///< channels share a step and a decay, as in Mamba-2 (PLaMo 2)
   mamba2,  ///< Mamba-2: state-space duality, one decay per head (arXiv:2405.21060)
-  rwkv7,   ///< RWKV-7: delta rule that removes with a different key than it writes (arXiv:2503.14456)
+  rwkv7,   ///< RWKV-7: delta rule with separate keys for removal and writing (arXiv:2503.14456)
   short_convolution,  ///< LFM2: only a gated convolution; the state is its last inputs
   rg_lru,             ///< RecurrentGemma: one state value per channel; gates from a block-diagonal matrix over channels
                       ///< (arXiv:2402.19427)

@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// How rotary positions are extended beyond the trained length; formulas in model/math/rotary.hpp.
+/// Methods that extend rotary positions beyond the trained length; formulas in model/math/rotary.hpp.
 enum class RopeScaling : std::uint8_t {
   none,
   linear,   ///< positions divided by the factor
@@ -30,7 +30,8 @@ struct Rope {
   double factor = 1;
   Count trained = 0;  ///< context length in training, before the extension
   double low = 1,
-         high = 4;  ///< llama3: rotations within `trained` below which a frequency is slow, above which it is fast
+         high = 4;  ///< llama3: number of rotations within `trained` below which a frequency is slow, and above which
+                    ///< it is fast
   double slow = 1, fast = 32;   ///< yarn: the same thresholds, beta_slow and beta_fast
   bool whole = true;            ///< yarn: the ramp starts and ends at whole dimension pairs (truncate)
   double attention_factor = 1;  ///< yarn: factor on cosines and sines

@@ -1,6 +1,6 @@
 #pragma once
 /// Alternating updates (AltUp, arXiv:2301.13310; hf gemma3n/modeling_gemma3n.py): n residual streams x (tokens, n
-/// hidden), of which a layer reads and writes one.
+/// hidden); a layer reads and writes one of them.
 ///   p_i = x_i + sum_j c_ij x_j                  before the layer: c = W_p m(x_0), n x n weights per token
 ///   q_i = p_i + (1 + k_i) (y - p_0)             after the layer: y = layer(p_0), k = W_k m(y), n weights
 ///   m(z) = tanh(W_m norm(z))                    n values; norm and W_m are the same for both

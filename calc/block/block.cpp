@@ -378,7 +378,7 @@ TensorId block(SegmentBuilder& b, const LayerKind& kind) {
 
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   SegmentBuilder b(a, s, kind);
-  if (!s.training && b.tokens() == 0) return b.ops();  // an encoder is idle in a decoding step
+  if (!s.training && b.tokens() == 0) return b.ops();  // an encoder is idle in a decode step
   const TensorId x = block(b, kind);
   if (kind.ends_run) b.borrowed_norm("run.norm", x, b.tokens());
   if (kind.closes_encoder) {

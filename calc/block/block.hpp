@@ -8,15 +8,15 @@
 
 namespace llmcalc {
 
-/// The tokens of one pass: `sequences` of `queries` new tokens after `past` cached ones. `encoded`: how many of these
-/// tokens the encoder of an encoder-decoder reads; in training encoder and decoder have `queries` tokens each.
+/// The tokens of one pass: `sequences` of `queries` new tokens after `past` cached ones. `encoded`: number of these
+/// tokens that an encoder-decoder's encoder reads; in training, encoder and decoder have `queries` tokens each.
 struct Step {
   Count sequences = 1, queries = 1, past = 0, encoded = 0;
   bool training =
       false;  ///< loss over every position, dropout possible; otherwise the head sees only the last position
   bool verifies = false;        ///< the model's head sees every position, to verify drafts
   bool absorbed = false;        ///< latent attention: queries attend to the latent cache directly
-  bool expanded_cache = false;  ///< latent attention: the cache holds every head's keys and values
+  bool expanded_cache = false;  ///< latent attention: the cache stores every head's keys and values
   bool dropout = false;
   bool fused_glu = false;  ///< act(gate) * up in one kernel
   Count lora_rank = 0;     ///< rank of the LoRA adapters; > 0: all other weights are frozen

@@ -4,12 +4,12 @@
 ///
 /// The encoder's result (tokens, hidden) is live until the last layer has run and is saved for backward once. Every
 /// decoder layer adds to its gradient, which is live in backward from the last layer to the encoder's end. The
-/// decoder's embedded tokens, or in backward their gradient, stay live while the encoder runs. A decoding step reads
-/// keys and values of the encoder's tokens from the cache; only the prefill runs their projections. The prefill also
-/// runs and caches the token that begins the decoder, which every step sees. Relative positions are biases, (queries x
-/// keys) values per head, which all layers of a stack add to their scores; the biases and their gradient live as long
-/// as the encoder's result. In a decoding step the attention core reads the biases from the table. The mapping of
-/// distances to table rows is not counted.
+/// decoder's embedded tokens, or in backward their gradient, stay live while the encoder runs. A decode step reads keys
+/// and values of the encoder's tokens from the cache; only the prefill runs their projections. The prefill also runs
+/// and caches the token that begins the decoder, which every step sees. Relative positions are biases, (queries x keys)
+/// values per head, which all layers of a stack add to their scores; the biases and their gradient live as long as the
+/// encoder's result. In a decode step, the attention core reads the biases from the table. Not counted: the mapping of
+/// distances to table rows.
 
 #include "calc/block/segment_builder.hpp"
 
@@ -18,7 +18,7 @@ namespace llmcalc {
 /// Cross-attention to the encoder's result: the second attention of a layer.
 TensorId cross_attention(SegmentBuilder& builder, TensorId x);
 
-/// Tokens looked up in the token embedding by encoder and decoder together.
+/// Number of tokens that encoder and decoder together look up in the token embedding.
 Count embedded_tokens(const Arch& arch, const Step& step);
 
 /// Computes the biases that relative positions add to the scores of both stacks. The embedding x remains the segment's
@@ -26,8 +26,8 @@ Count embedded_tokens(const Arch& arch, const Step& step);
 void make_distances(SegmentBuilder& builder, const Step& step, TensorId x);
 
 /// Relative-position biases of a layer with its own table: (queries x keys) values per head, read and saved for
-/// backward only by the layer's attention core. Returns no_tensor if the stack shares one table, and in a decoding
-/// step, whose core reads the table directly.
+/// backward only by the layer's attention core. Returns no_tensor if the stack shares one table, and in a decode step,
+/// whose core reads the table directly.
 TensorId layer_distances(SegmentBuilder& builder);
 
 }  // namespace llmcalc

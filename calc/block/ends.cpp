@@ -9,7 +9,7 @@
 namespace llmcalc {
 
 namespace {
-/// Projects from the width of the token embedding to the model's.
+/// Projects from the width of the token embedding to the width of the model.
 TensorId projected(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   return b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden,

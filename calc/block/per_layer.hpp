@@ -13,7 +13,7 @@ namespace llmcalc {
 /// Computes e from the embedding x, which remains the segment's result.
 void make_per_layer_inputs(SegmentBuilder& builder, TensorId x);
 
-/// norm((act(x G) * e_i) P). The second function adds it to x, as the last addition of the layer.
+/// norm((act(x G) * e_i) P). add_per_layer_input() adds it to x, as the layer's last addition.
 TensorId per_layer_input(SegmentBuilder& builder, TensorId x);
 TensorId add_per_layer_input(SegmentBuilder& builder, TensorId x);
 

@@ -9,7 +9,7 @@ class Recurrence {
   Recurrence(SegmentBuilder& b, const LayerKind& kind, TensorId x)
       : b_(b), r_(b.mixer().recurrent), shares_onward_(kind.shares_kv), x_(x) {}
 
-  /// Hk heads of queries and keys of dk, Hv heads of values of dv. A_log and dt_bias: 2 Hv parameters of the core.
+  /// Hk query and key heads of width dk, Hv value heads of width dv. A_log and dt_bias: 2 Hv parameters of the core.
   TensorId gated_delta_net() {
     const Count keys = mul(r_.key_heads, r_.key_dim);
     const TensorId q = convolved("delta.q", "delta.q_conv", keys, r_.key_dim);
@@ -70,7 +70,7 @@ class Recurrence {
   }
 
   /// H heads of width N throughout. Six mixes of each token with its predecessor, one for each projection: receptance,
-  /// key and value, and through low ranks, decay, in-context learning rate, gate and, if an earlier layer's values are
+  /// key and value and, through low ranks, decay, in-context learning rate, gate and, if an earlier layer's values are
   /// mixed in, the mixing share. The state loses its component along the removal key, at a rate set by the learning
   /// rate, and gains the value along the other key. Both keys come from one projection: the removal key is multiplied
   /// by learned weights k_k and normalized to length 1 (a norm per head), the other key is gated by the learning rate
@@ -104,9 +104,10 @@ class Recurrence {
     return out("conv.out", product("conv.out_mul", c, y));
   }
 
-  /// W channels in H blocks of P. A projection and a convolution without activation make x. Two block-diagonal matrices
-  /// of P x P blocks make the input gate and the recurrence gate from x; their biases and the decay's parameter, 3 W in
-  /// all, are parameters of the core. Its result is multiplied by an activation of another projection of the input.
+  /// W channels in H blocks of P. A projection and a convolution without activation compute x. Two block-diagonal
+  /// matrices of P x P blocks compute the input gate and the recurrence gate from x; their biases and the decay's
+  /// parameter, 3 W in total, are parameters of the core. The core's result is multiplied by an activation of another
+  /// projection of the input.
   TensorId rg_lru() {
     const Count w = r_.width(), p = r_.head_dim;
     const Step& s = b_.step();
@@ -121,9 +122,9 @@ class Recurrence {
   }
 
   /// H heads of width N throughout. Token shift: receptance, key, value, gate and, in RWKV-6, decay each read a mix of
-  /// the token and its predecessor. RWKV-6 makes the shares of the mixes (ddlerp, data-dependent linear interpolation)
-  /// and the decay from the token, each through a low rank; in RWKV-5 both are parameters. Learned decays and the bonus
-  /// are parameters of the core. A LayerNorm per head and the gate follow.
+  /// the token and its predecessor. RWKV-6 computes the shares of the mixes (ddlerp, data-dependent linear
+  /// interpolation) and the decay from the token, each through a low rank; in RWKV-5 both are parameters. Learned
+  /// decays and the bonus are parameters of the core. A LayerNorm per head and the gate follow.
   TensorId rwkv6() {
     const Count w = r_.width(), d = r_.head_dim;
     const bool moves = r_.mix_rank > 0;
@@ -228,7 +229,8 @@ class Recurrence {
     const Pointwise blend{.kind = PointwiseKind::blend, .rows = b_.tokens(), .width = r_.width()};
     return b_.add("rwkv.value_mix", Component::attention, blend, Split::width, {v, b_.outside(), share}, r_.head_dim);
   }
-  /// A low rank between the mixed tokens, which every rank has, and the sharded heads. `act` may be empty.
+  /// Names and sizes of a low-rank projection from the mixed tokens, which every rank has, to the sharded heads. `act`
+  /// may be empty.
   struct LowRank {
     std::string_view down, act, up;
     Count rank;

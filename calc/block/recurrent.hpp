@@ -1,6 +1,6 @@
 #pragma once
 /// Recurrences as operators: projections, depthwise convolutions, state update, gate, output projection. Checkpoints
-/// that fuse some of the projections hold the same parameters. The convolutions over queries, keys and values, which
+/// that fuse some of the projections have the same parameters. The convolutions over queries, keys and values, which
 /// kernels run together, are separate operators, so that each is sharded in whole heads.
 ///
 ///   gated DeltaNet   arXiv:2412.06464, hf qwen3_next/modeling_qwen3_next.py

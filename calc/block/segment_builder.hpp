@@ -90,11 +90,11 @@ class SegmentBuilder {
     if (s_.dropout) in_place(name, c, {.kind = PointwiseKind::dropout, .rows = rows, .width = width}, Split::tokens, x);
   }
 
-  /// A tensor made by another segment.
+  /// A tensor produced by another segment.
   TensorId outside() { return ops_.new_tensor(); }
-  /// Sets the segment's result if it is not the last tensor made.
+  /// Sets the segment's result if it is not the last tensor produced.
   void set_result(TensorId t) { ops_.set_result(t); }
-  /// Leaves the segment's input to a later segment that also reads it.
+  /// Keeps the segment's input alive for a later segment that also reads it.
   void leave_input() { ops_.leave_input(); }
   void save_input() { ops_.save_input(); }
   void share_onward(TensorId t) { ops_.share_onward(t); }

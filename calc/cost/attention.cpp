@@ -13,7 +13,7 @@ namespace {
 AttentionFlops executed_convention(Count queries, const Pricing& p) {
   return p.attention == AttentionImpl::naive && queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
-/// Twice the query-key pairs per head and sequence; of a packed sequence, the sum over its documents.
+/// Twice the query-key pairs per head and sequence; for a packed sequence, the sum over its documents.
 Count pairs_twice(Count queries, Count past, const Pairs& of, const Documents& documents) {
   if (documents.empty()) return twice_pairs(queries, past, of);
   Count all = 0;
@@ -65,7 +65,7 @@ double keys_and_values(const Attention& s, const CacheFormats& t, Count tokens) 
 double pair_numbers(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.heads) * d(s.queries) * d(s.keys));
 }
-/// Bytes of the learned logit per head.
+/// Bytes of the attention sinks: one learned logit per head.
 double sinks(const Attention& s, const Stored& w) { return s.sinks ? bytes(w.vector, d(s.heads)) : 0; }
 }  // namespace
 

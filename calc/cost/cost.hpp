@@ -23,8 +23,8 @@ struct Traffic {
   }
 };
 
-/// Cost of one pass over one operator on one rank. FLOPs are of matmuls only (1 multiply-add = 2). Element-wise work is
-/// not in model FLOPs; it is priced by the bytes moved.
+/// Cost of one pass over one operator on one rank. Only matmul FLOPs count (1 multiply-add = 2). Element-wise work does
+/// not count as model FLOPs; it is priced by the bytes moved.
 struct Cost {
   Flops model{};     ///< under the plan's attention convention
   Flops executed{};  ///< executed by the kernel: naive attention computes all pairs; flash the causal ones, plus q k'
@@ -49,8 +49,8 @@ constexpr bool is_backward(Direction d) { return d != Direction::forward; }
 
 /// Cost of the forward pass. `component` selects the weight format in a block-quantized model.
 Cost forward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
-/// Costs of the gradients of inputs and of weights, separate because a pipeline may defer weight gradients. A kernel
-/// that computes both counts with the inputs.
+/// Costs of the input and weight gradients, separate because a pipeline may defer weight gradients. A kernel that
+/// computes both counts as an input gradient.
 Cost backward_input(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost backward_weight(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost backward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
@@ -64,7 +64,7 @@ Cost forward(const Op& op, const Pricing& p);
 /// Both gradients; for frozen weights, only the input gradient.
 Cost backward(const Op& op, const Pricing& p);
 
-/// Learned parameters of an operator. A tied head's matrix belongs to the token embedding and counts 0 here.
+/// Learned parameters of an operator. A tied head's matrix belongs to the token embedding and counts as 0 here.
 struct Learned {
   Count total = 0;
   Count idle = 0;    ///< parameters in routed experts that a given token does not visit

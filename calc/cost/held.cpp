@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-// ---- Bytes that an operator holds in addition to inputs and output, and the tensors that its gradient needs.
+// ---- Bytes that an operator needs in addition to its inputs and output, and the tensors that its gradient needs.
 
 Held held(const Lookup& s, const Pricing&) { return {.saved = Bytes(mul(8, s.tokens))}; }  // 64-bit token ids
 Held held(const Linear&, const Pricing&) { return {.needs = {{true}}}; }
@@ -20,8 +20,8 @@ Bytes saved_of_core(const Attention& s, const Pricing& p, Count scores) {
   if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
   return one + (p.dropout ? one + mask : Bytes());
 }
-/// Bytes of the keys and values of one other rank in a ring, which arrive while those of the previous rank are in use
-/// (double buffer). In backward their gradients travel with them.
+/// Bytes of the keys and values of one other rank in a ring, which arrive while the previous rank's are in use (double
+/// buffer). In backward their gradients travel with them.
 Bytes arriving(const Attention& s, const Pricing& p) {
   return s.ring ? bytes_of(p.activation, mul(s.rows(), s.key_numbers())) : Bytes();
 }
@@ -38,7 +38,7 @@ Held held(const Attention& s, const Pricing& p) {
 /// Only the scores of selected keys have a gradient.
 Held held(const IndexScores&, const Pricing&) { return {.needs = {{true, true, true}, true}}; }
 Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
-/// States at chunk ends are recomputed in backward. With a normalizer (mLSTM) backward needs the output, and saves the
+/// States at chunk ends are recomputed in backward. With a normalizer (mLSTM), backward needs the output and the saved
 /// normalizer and its scale, two float32 values per row and head.
 Held held(const LinearAttention& s, const Pricing&) {
   return {.needs = {{true, true, true, true, true, true}, s.normalized},
@@ -123,8 +123,8 @@ CacheRow cache_row(const Attention& s, const Pricing& p) {
 CacheRow cache_row(const IndexScores& s, const Pricing& p) {
   return {.per_token = s.pooled > 0 ? Bytes() : index_row(s, p.cache)};
 }
-/// Pooled keys, plus the keys and gates, in the format in which they are computed, of the last tokens, from which the
-/// next pooled key is formed: one group, or two if groups overlap.
+/// Pooled keys, plus the keys and gates (in their compute format) of the last tokens, which will form the next pooled
+/// key: one group, or two if groups overlap.
 CacheRow cache_row(const Pool& s, const Pricing& p) {
   return {.per_pool = row_bytes(p.cache.keys, s.width),
           .ratio = s.ratio,
@@ -133,7 +133,7 @@ CacheRow cache_row(const Pool& s, const Pricing& p) {
 CacheRow cache_row(const LinearAttention& s, const Pricing&) {
   return {.state = Bytes(mul(s.state_bytes, s.cached()))};
 }
-/// The last inputs, in the format in which they are computed.
+/// The last inputs, in their compute format.
 CacheRow cache_row(const Convolution& s, const Pricing& p) {
   return {.state = bytes_of(p.activation, mul(s.channels, s.taps - 1))};
 }
@@ -153,7 +153,7 @@ Held held(const Shape& s, const Pricing& p) {
   return std::visit([&](const auto& shape) { return held(shape, p); }, s);
 }
 namespace {
-/// Bytes that an operator holds only while it runs if no backward pass follows, as in inference.
+/// Scratch bytes of an operator if no backward pass follows, as in inference.
 Bytes scratch_alone(const Shape& s, Pricing p) {
   p.phase = Phase::prefill;
   return held(s, p).scratch;

@@ -1,5 +1,5 @@
 #pragma once
-/// Memory that an operator holds: its weights, its cache, and the tensors saved for backward.
+/// Memory of an operator: its weights, its cache, and the tensors saved for backward.
 
 #include "calc/formats/stored.hpp"
 
@@ -8,9 +8,9 @@ namespace llmcalc {
 /// Bytes of the weights as stored.
 Bytes weight_bytes(const Shape& shape, const Stored& w);
 
-/// Bytes that one layer caches per sequence on one rank: `per_token` for every token held, `per_pool` for every `ratio`
-/// tokens, and a fixed-size state. For cross attention the state holds the encoder's tokens; the decoder's own tokens
-/// start with one initial token.
+/// Bytes that one layer caches per sequence on one rank: `per_token` for every cached token, `per_pool` for every
+/// `ratio` tokens, and a fixed-size state. For cross attention, the state consists of the encoder's tokens; the
+/// decoder's own tokens start with one initial token.
 struct CacheRow {
   Bytes per_token{};
   Reach reach{};
@@ -50,17 +50,17 @@ struct Needs {
   std::array<bool, Inputs::most> in{};
   bool out = false;
 };
-/// Bytes that an operator holds in addition to inputs and output.
+/// Bytes that an operator needs in addition to its inputs and output.
 struct Held {
   Needs needs{};
   Bytes saved{};    ///< saved for backward: softmax outputs, log-sum-exps, masks, statistics
-  Bytes scratch{};  ///< held only while the operator runs: naive attention's scores (training saves them); a ring's
+  Bytes scratch{};  ///< live only while the operator runs: naive attention's scores (training saves them); a ring's
                     ///< incoming block
   Bytes scratch_backward{};
 };
 Held held(const Shape& shape, const Pricing& p);
-/// Bytes that an operator holds. A frozen matrix needs no input, a frozen table no ids, and an operator without a
-/// backward pass saves no tensors.
+/// Bytes of an operator. A frozen matrix needs no input, a frozen table no ids, and an operator without a backward pass
+/// saves no tensors.
 Held held(const Op& op, const Pricing& p);
 
 /// Bytes of a rank's logits during the loss, for one chunk of tokens. Per logit: 4 (float32 log-softmax), the bytes of

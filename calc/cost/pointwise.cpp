@@ -2,7 +2,7 @@
 
 namespace llmcalc::shape_costs {
 
-// ---- Pointwise: bytes only. Elements read and written per output element.
+// ---- Pointwise: bytes only, counted as elements read and written per output element.
 
 namespace {
 double forward_touches(PointwiseKind k, Count top_k) {

@@ -39,7 +39,7 @@ Cost backward_input(const Pointwise&, const Pricing&, const Stored&);
 Cost backward_input(const Loss&, const Pricing&, const Stored&);
 Cost backward_input(const Collective&, const Pricing&, const Stored&);
 
-// For all other shapes one kernel computes both gradients; its cost is that of backward_input.
+// For all other shapes, one kernel computes both gradients; its cost is in backward_input.
 Cost backward_weight(const Lookup&, const Pricing&, const Stored&);
 Cost backward_weight(const Linear&, const Pricing&, const Stored&);
 inline Cost backward_weight(const Norm&, const Pricing&, const Stored&) { return {}; }

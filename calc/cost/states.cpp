@@ -5,7 +5,7 @@
 namespace llmcalc::shape_costs {
 
 // ---- A state per head. Model FLOPs follow the recurrent form: 2 per state element and pass over the state. Executed
-// FLOPs are those of the matmuls, token by token or in chunks of C tokens; per token and head with an N x P state:
+// FLOPs count the matmuls, token by token or in chunks of C tokens; per token and head with an N x P state:
 //   token by token   4 N P, 2 N P more under the delta rule, and another 2 N P if it removes with a separate key
 //   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
 //                                            updated (arXiv:2412.06464; excludes the inverse of the system)
@@ -19,7 +19,7 @@ namespace llmcalc::shape_costs {
 // saved.
 
 namespace {
-/// Factors of the matmuls above; `reading`: of the in-chunk matmuls that give the output.
+/// Factors of the matmuls above; `reading`: factor of the in-chunk matmuls that produce the output.
 struct RuleWork {
   Count state, scores, values, reading;
 };
@@ -38,7 +38,7 @@ Count chunk_places(const LinearAttention& s) {
   const Count c = tokens_at_once(s), rest = s.queries % c;
   return mul(s.sequences, add(mul(s.queries - rest, c), mul(rest, rest)));
 }
-/// FLOPs of the matmuls with the state, and with a chunk's values, that give the output.
+/// FLOPs of the matmuls with the state, and with a chunk's values, that produce the output.
 Flops reading_flops(const LinearAttention& s) {
   if (s.rule == StateRule::diagonal) return {};
   const Flops state = flops(2, s.rows(), s.state());

@@ -10,7 +10,7 @@ namespace llmcalc {
 struct CacheFormats {
   DType keys = dtypes::bf16, values = dtypes::bf16;
   /// Rows of sparse latent attention as in FlashMLA's 8-bit kernels: a latent row has 8-bit numbers with a float32
-  /// scale per 128 of them, and its rotary part in 16 bits; an indexer's key has 8-bit numbers with such scales.
+  /// scale per 128 numbers, and its rotary part in 16 bits; an indexer's key has 8-bit numbers with the same scales.
   bool scaled_latent = false, scaled_index = false;
 
   constexpr CacheFormats() = default;
@@ -22,7 +22,7 @@ struct CacheFormats {
   constexpr bool operator==(const CacheFormats&) const = default;
 };
 
-/// Bytes of a row of 8-bit numbers with a float32 scale per 128 of them.
+/// Bytes of a row of 8-bit numbers with a float32 scale per 128 numbers.
 constexpr Bytes scaled_row_bytes(Count numbers) { return Bytes(add(numbers, mul(4, ceil_div(numbers, 128)))); }
 
 }  // namespace llmcalc

@@ -16,7 +16,7 @@
 
 namespace llmcalc {
 
-/// Which peak rate of a device applies to a matmul in a format.
+/// The device's peak rate that applies to a matmul in a format.
 enum class Peak : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, none };
 inline constexpr std::size_t peak_count = 8;
 inline constexpr std::array<std::string_view, peak_count> peak_names{"fp64", "fp32", "tf32", "fp16",
@@ -123,7 +123,7 @@ class DType {
   constexpr const Format& format() const { return formats[row_]; }
   constexpr std::string_view name() const { return format().name; }
   constexpr bool operator==(const DType&) const = default;
-  /// Whether the format has neither groups nor scales: every element takes the same whole number of bits.
+  /// Whether the format has neither groups nor scales: every element has the same whole number of bits.
   constexpr bool plain() const { return format().group == 0 && format().tensor_bytes == 0; }
 
  private:
@@ -171,7 +171,7 @@ constexpr Bytes operand_bytes(DType t, Count rows, Count depth) {
 constexpr Bytes bytes_of(DType t, Count n) { return tensor_bytes(t, 1, n); }
 
 /// Bytes of one separately stored row of `cols` elements, such as one head's key of one token in a cache: the row and
-/// its first group start on a byte. Excludes a tensor-wide scale (nvfp4).
+/// its first group start on a byte boundary. Excludes a tensor-wide scale (nvfp4).
 constexpr Bytes row_bytes(DType t, Count cols) { return tensor_bytes(t, 1, cols) - Bytes(t.format().tensor_bytes); }
 
 /// Mean bits per weight of a long row.

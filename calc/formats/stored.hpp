@@ -65,7 +65,7 @@ inline Bytes token_rows(const Attention& a, const CacheFormats& t, bool latent) 
   return a.kv_heads * (row_bytes(t.keys, a.qk_dim) + (a.shared ? Bytes() : row_bytes(t.values, a.v_dim)));
 }
 
-/// Bytes of one token's key of an indexer.
+/// Bytes of an indexer's key for one token.
 inline Bytes index_row(const IndexScores& s, const CacheFormats& t) {
   return t.scaled_index ? scaled_row_bytes(s.width) : row_bytes(t.keys, s.width);
 }

@@ -36,14 +36,14 @@ class CollectiveCalls {
   InplaceVector<CollectiveCall, 16> list_;
 };
 
-/// Adds the messages of a collective in forward or in backward. In backward a collective may have another operation,
-/// plus the regather of a saved shard, which only weight gradients may need.
+/// Adds the messages of a collective in forward or in backward. In backward, a collective may use a different operation
+/// and also regather a saved shard, possibly only for weight gradients.
 void add_forward(CollectiveCalls& all, const Collective& c, const Pricing& p);
 void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, bool regathers_for_weights = false);
 
 /// Expected number of nodes to which a token is sent. E experts are spread evenly over `nodes`, and a router picks K =
 /// top_k experts on `most` nodes (0: all nodes), with all choices equally likely. Of A = min(most, nodes) nodes with e
-/// = E / nodes experts each, a node is missed if all K picks fall on the (A - 1) e experts of the others:
+/// = E / nodes experts each, a node is missed if all K picks fall on the (A - 1) e experts of the other nodes:
 ///   A (1 - C((A - 1) e, K) / C(A e, K)) = A (1 - product over i < K of ((A - 1) e - i) / (A e - i))
 /// At most A and at most K. DeepSeek-V3 (arXiv:2412.19437, 2.1.2) limits nodes in this way. Not modeled: its routers
 /// pick the best-matching nodes and then among their experts; experts differ in popularity.

@@ -15,7 +15,7 @@ Lines joined_lines(const Lines& g) {
   return follows ? Lines{{g.ranks(), g.inner.stride}, {}} : g;
 }
 
-/// Whether nodes of `devices` devices hold equal parts of every line of a kind.
+/// Whether nodes of `devices` devices contain equal parts of every line of a kind.
 bool is_even(const Line& l, Count devices) {
   const Count block = mul(l.ranks, l.stride);
   const bool shared_out = block % devices == 0 && devices % l.stride == 0;
@@ -67,8 +67,8 @@ Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   return m;
 }
 
-/// The parts, of `size` devices each, that one instance of a level of `joined` devices joins; of all instances in the
-/// group, the slowest.
+/// The parts, of `size` devices each, that one instance of a level joins; for the slowest instance in the group. An
+/// instance joins `joined` devices.
 Meeting meet(const Placed& g, Count size, Count joined) {
   std::optional<Meeting> worst;
   for (Count begin = g.base / joined * joined; begin <= g.last(); begin += joined)

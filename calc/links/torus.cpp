@@ -19,8 +19,8 @@ Sides sides_of(const Torus& t) {
   return s;
 }
 
-/// The best block that holds n devices and is no larger than `most`: the one with the fewest devices and, on ties, the
-/// smallest rank(sides). Absent if no block holds n devices.
+/// The best block of at least n devices that is no larger than `most`: the one with the fewest devices and, on ties,
+/// the smallest rank(sides). Absent if there is no such block.
 template <typename Rank>
 std::optional<Sides> best_block(const Sides& most, Count n, const Rank& rank) {
   std::optional<Sides> best;

@@ -12,10 +12,10 @@
 ///                                of a line carries as much as both links of a rank in a ring
 ///   one rank to another          M / w: one link
 /// A collective takes the latency of its longest path: the sum over the axes of m/2 (ring) or m - 1 (line) steps. With
-/// one axis, m even and V = m M these are V / (2 w) and V / (8 w) of "How to Scale Your Model" (Austin et al. 2025,
-/// jax-ml.github.io/scaling-book, chapter 3), whose W is 2 w. The volume of an all-to-all times its mean distance is in
-/// Dally & Towles 2004, section 3.3. Not modeled: contention between groups of different kinds, and routing around a
-/// busy axis.
+/// one axis, m even and V = m M, these are the V / (2 w) and V / (8 w) of "How to Scale Your Model" (Austin et al.
+/// 2025, jax-ml.github.io/scaling-book, chapter 3), whose W is 2 w. For the volume of an all-to-all times its mean
+/// distance, see Dally & Towles 2004, section 3.3. Not modeled: contention between groups of different kinds, and
+/// routing around a busy axis.
 
 #include "calc/inplace_vector.hpp"
 #include "calc/units.hpp"
@@ -34,16 +34,16 @@ using Torus = InplaceVector<TorusAxis, 3>;
 /// A torus with the given number of devices per axis; all axes are rings.
 Torus whole_torus(const InplaceVector<Count, 3>& dimensions);
 
-/// The part of a torus for a run of `devices` devices: the block with the fewest devices that holds them and, on ties,
-/// closest to a cube. Its axes are rings if they are whole, or if all axes have a multiple of `wraps` devices (0: only
-/// whole axes): in TPU v4 and v5p, optical switches join the ends of any row of 4 x 4 x 4 cubes (Jouppi et al. 2023,
-/// arXiv:2304.01433).
+/// The part of a torus for a run of `devices` devices: the block with the fewest devices that contains them and, on
+/// ties, the one closest to a cube. Its axes are rings if they are whole, or if all axes have a multiple of `wraps`
+/// devices (0: only whole axes): in TPU v4 and v5p, optical switches join the ends of any row of 4 x 4 x 4 cubes
+/// (Jouppi et al. 2023, arXiv:2304.01433).
 Torus slice(const Torus& all, Count wraps, Count devices);
 
 /// The part of a run's torus that `ranks` ranks of a group occupy, one per `stride` devices. The devices from one rank
-/// to the next form a block, and the ranks a block of such blocks: the one with the fewest devices; on ties, one of
-/// whole rings, whose links are not shared, then the most links per rank, the most rings, and the fewest steps. If no
-/// block holds the ranks, they form a line.
+/// to the next form a block, and the ranks form a block of such blocks, the one with the fewest devices; ties are
+/// broken by whole rings, whose links are not shared, then by the most links per rank, the most rings, and the fewest
+/// steps. If no block fits the ranks, they form a line.
 Torus of_ranks(const Torus& run, Count ranks, Count stride);
 
 /// L: links per rank, in units of one link of an axis in one direction.

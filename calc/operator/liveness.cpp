@@ -21,8 +21,8 @@ struct LiveTensor {
   OpId producer = 0, last_use = 0, first_need = 0;
   bool needed = false, apart = false, discarded = false, remade = false, alive_in_recompute = false;
   bool asks = true;        ///< requires a gradient
-  bool outside = false;    ///< made by another segment and live there; its gradient is made here
-  bool carried = false;    ///< made here and read by other segments: live to the end of this one
+  bool outside = false;    ///< produced by another segment and live there; its gradient is computed here
+  bool carried = false;    ///< produced here and read by other segments: live to the end of this segment
   bool shared_kv = false;  ///< carried, and read by several layers: its gradient exists before backward begins
   bool in_place = false;   ///< carried, and overwritten by its gradients from later segments
   bool passed = false;     ///< the result, if this segment's backward also reads it; the next segment saves it
@@ -193,9 +193,9 @@ class Walk {
   }
   static bool is_dropout(const Op& op) { return is(PointwiseKind::dropout, op); }
   static bool is_sum(const Op& op) { return is(PointwiseKind::add, op); }
-  /// Whether the second input of a sum was made before the first input, which is itself a sum. The gradient that the
-  /// two inputs would share is then passed on to the inputs of the first, and other gradients are added to it before
-  /// the second input's gradient is used.
+  /// Whether the second input of a sum was produced before the first input, which is itself a sum. The gradient that
+  /// the two inputs would share is then passed on to the inputs of the first, and other gradients are added to it
+  /// before the second input's gradient is used.
   bool waits(const Inputs& in) const {
     if (in[0] == no_tensor || in[1] == no_tensor) return false;
     const OpId first = tensors_[in[0]].producer;
@@ -271,9 +271,9 @@ class Walk {
     if (!p_.training() || later_table) return {};  // positions need no ids; other tables share the ids of the first
     return recomputed_[i] ? Bytes() : held_[i].saved;
   }
-  /// Bytes held only while the operator runs. A recomputed operator also holds the bytes that it would otherwise save,
-  /// from the recomputation on. The output of a recomputed attention core is freed before the larger gradients are
-  /// allocated.
+  /// Bytes live only while the operator runs. For a recomputed operator, they include the bytes that it would otherwise
+  /// save, from the recomputation on. The output of a recomputed attention core is freed before the larger gradients
+  /// are allocated.
   Bytes passing(std::size_t i, bool is_backward) const {
     const Held& h = held_[i];
     const bool mine = recomputed_[i] && !(is_backward && own_recomputed_[i]);
@@ -348,7 +348,7 @@ class Walk {
     }
   }
 
-  /// Bytes of the inputs that this operator's backward recomputes; each is recomputed once and held until no operator
+  /// Bytes of the inputs that this operator's backward recomputes; each is recomputed once and kept until no operator
   /// needs it.
   Bytes remake(std::size_t i) {
     Bytes added;
@@ -357,7 +357,7 @@ class Walk {
       if (n.in[k] && of_[i].in[k] != no_tensor) added += remake_tensor(of_[i].in[k]);
     return added;
   }
-  /// Bytes recomputed for one tensor, including all tensors that it is recomputed from.
+  /// Bytes recomputed for one tensor, including all tensors needed to recompute it.
   Bytes remake_tensor(TensorId t) {
     LiveTensor& x = tensors_[t];
     if (!x.remade || x.alive_in_recompute) return {};
@@ -373,7 +373,7 @@ class Walk {
     const bool moves = t != no_tensor && tensors_[t].outside && std::holds_alternative<Pointwise>(ops_[i].shape);
     return moves ? std::exchange(gradient[t], {}) : Bytes();
   }
-  /// Bytes of a tensor that are freed after this operator, i.e. if it is the last in backward to need the tensor.
+  /// Bytes of a tensor that are freed after this operator; 0 unless it is the last in backward to need the tensor.
   Bytes done_with(TensorId t, std::size_t i) const {
     if (t == no_tensor) return {};
     const LiveTensor& x = tensors_[t];
@@ -381,9 +381,9 @@ class Walk {
   }
 
   /// Bytes of new gradients: of the inputs that require a gradient and do not have one yet. A sum hands its gradient to
-  /// the first such input and shares it with the second. A branch that dropout masks in place, or that waits, needs a
-  /// copy unless it receives a gradient that no other tensor shares. In a weighted sum only the first input takes over
-  /// the sum's gradient.
+  /// the first such input and shares it with the second. A branch that dropout masks in place, or that waits (see
+  /// waits()), needs a copy unless it receives a gradient that no other tensor shares. In a weighted sum only the first
+  /// input takes over the sum's gradient.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];

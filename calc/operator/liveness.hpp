@@ -18,7 +18,7 @@ struct Liveness {
   Bytes saved;    ///< saved for backward, including the input if backward needs it
   Bytes core;     ///< the part of `saved` that belongs only to the attention core: scores, log-sum-exps
   Bytes carried;  ///< tensors other than the output that other segments read, possibly the input; training saves them
-  Bytes cross_layer_tensors;  ///< the part of `saved` that lives until a later layer replaces it (an indexer's choice)
+  Bytes cross_layer_tensors;  ///< the part of `saved` live until a later layer replaces it (an indexer's selection)
   Bytes awaited;  ///< gradients of results that several later layers read; live before the segment's backward begins
   Bytes awaited_by_encoder;  ///< the part of `awaited` for an encoder's relative positions, if a decoder's follow
   Bytes forward;             ///< peak of live bytes in forward, including saved tensors and the input
@@ -42,7 +42,7 @@ struct Alive {
     own,         ///< statistics, masks and scores that the operator saves
     gradient,    ///< the gradient of the operator's result
     recomputed,  ///< the operator's result, recomputed in backward
-    scratch      ///< held only while the operator runs
+    scratch      ///< live only while the operator runs
   };
   static constexpr std::size_t no_op = OpList::capacity;
   As as;
@@ -50,7 +50,7 @@ struct Alive {
   Bytes bytes;
 };
 
-/// All live tensors and buffers at one moment, except empty ones.
+/// All live tensors and buffers at one point in time, except empty ones.
 class Moment : public InplaceVector<Alive, 4 * OpList::capacity> {
  public:
   void add(const Alive& a) {

@@ -22,7 +22,7 @@ namespace llmcalc {
 /// y (tokens, width) = table (rows, width) [ids].
 struct Lookup {
   Count tokens = 0, rows = 0, width = 0;
-  bool tied = false;  ///< the table belongs to the model, where it is counted
+  bool tied = false;  ///< the table belongs to the model, which counts it
   constexpr bool operator==(const Lookup&) const = default;
 };
 
@@ -32,7 +32,7 @@ struct Lookup {
 struct Linear {
   Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
   bool bias = false;
-  bool tied = false;  ///< W is the model's token embedding or head, where it is counted
+  bool tied = false;  ///< W is the model's token embedding or head, and is counted there
   Count expert_ranks = 1;
   constexpr bool operator==(const Linear&) const = default;
 };
@@ -48,7 +48,7 @@ struct Norm {
 };
 
 /// o = softmax(q k' / sqrt(qk_dim)) v, causal unless `bidirectional`. q (sequences, queries, heads, qk_dim); k and v in
-/// kv_heads groups over `keys` tokens, the last of which are the queries. latent_dim > 0: the cache holds one latent
+/// kv_heads groups over `keys` tokens, the last of which are the queries. latent_dim > 0: the cache stores one latent
 /// row of that width per token (MLA). absorbed: queries attend to the latent rows directly. Across context ranks
 /// (calc/parallel/context.hpp) either the queries are sharded, and `queries` is per rank, or the heads.
 struct Attention {
@@ -64,8 +64,8 @@ struct Attention {
   bool bidirectional = false;  ///< every query sees all keys, or with a window the keys on both sides
   bool cross = false;          ///< keys and values come from the encoder's tokens and are cached once
   bool relative = false;       ///< a value per head and pair is added to the scores, the same in every sequence
-  Selection selection{};       ///< keys that an indexer selected, from the keys in reach or from the pooled keys
-  Count pooled = 0;            ///< tokens per pooled key; pooled keys are read in addition to those in reach
+  Selection selection{};       ///< keys that an indexer selects from the keys in reach or from the pooled keys
+  Count pooled = 0;            ///< tokens per pooled key; pooled keys are read in addition to the keys in reach
   bool shared = false;         ///< the values are the keys
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
@@ -110,7 +110,7 @@ struct IndexScores {
   constexpr Count chosen() const { return mul(rows(), selection.indices(all_keys())); }
 };
 
-/// How a token updates the recurrent state of a head.
+/// The rule by which a token updates a head's recurrent state.
 enum class StateRule : std::uint8_t {
   sum,          ///< S + k v': 2 passes over the state: the update and the multiplication by q (lightning attention)
   state_space,  ///< a S + k v': 3 passes, including the decay (Mamba, mLSTM; RWKV-5 and -6, whose query reads the state
@@ -138,8 +138,9 @@ constexpr Count passes(StateRule rule) {
 
 /// A state of key_dim x head_dim per head that every token updates and reads with its query: o = q' S (lightning
 /// attention, arXiv:2501.08313; DeltaNet, arXiv:2412.06464; Mamba, whose queries and keys are C and B). q and k
-/// (sequences, queries, key_heads, key_dim), v and o (sequences, queries, heads, head_dim). `gates`: number of further
-/// values per token (decays, betas, steps). `weights`: number of parameters of the heads (decays, steps, skips).
+/// (sequences, queries, key_heads, key_dim), v and o (sequences, queries, heads, head_dim). `gates`: number of
+/// additional values per token (decays, betas, steps). `weights`: number of parameters of the heads (decays, steps,
+/// skips).
 struct LinearAttention {
   Count sequences = 0, heads = 0, queries = 0, head_dim = 0;
   Count key_heads = 0, key_dim = 0;
@@ -164,7 +165,7 @@ struct LinearAttention {
 };
 
 /// y (sequences, queries, channels) = causal convolution of x along the tokens with `taps` weights per channel, + b,
-/// followed by silu if `activated`, all in one kernel. A sequence's cache holds the last taps - 1 inputs.
+/// followed by silu if `activated`, all in one kernel. A sequence's cache stores the last taps - 1 inputs.
 struct Convolution {
   Count sequences = 0, queries = 0, channels = 0, taps = 0;
   bool bias = false, activated = false;
@@ -173,7 +174,7 @@ struct Convolution {
 };
 
 /// y (sequences, queries, mixes x width): `mixes` times x + (x' - x) m, all in one kernel. x' is the token before x,
-/// zeros before the first; each m has `width` learned shares. A sequence's cache holds the last token. moved: a second
+/// zeros before the first; each m has `width` learned shares. A sequence's cache stores the last token. moved: a second
 /// input (sequences, queries, mixes x width) is added to the shares. peeks: another shift of the same tokens caches the
 /// last token.
 struct Shift {
@@ -202,7 +203,7 @@ enum class PointwiseKind : std::uint8_t {
   activate,  ///< y = act(a): saves a
   gate,      ///< y = act(a) * b in one kernel: saves both
   blend,    ///< y = a + (b - a) sigmoid(c) in one kernel: saves all three; b comes from another layer, and its gradient
-            ///< is added to those from later layers
+            ///< is added to the gradients from later layers
   bonus,    ///< y = (a + v <r, k>) * g in one kernel; <r, k> per head with learned weights: saves all five
   rope,     ///< rotates q and k in place: saves no tensor
   scale,    ///< in place, by learned factors: saves no tensor, because the next layer saves the result as its input
@@ -229,7 +230,7 @@ struct Pointwise {
   Count top_k = 0;    ///< top_k of route, dispatch, mix and combine; number of residual streams of repeat, gather,
                       ///< spread, predict, stack and share
   Count weights = 0;  ///< number of parameters (xIELU: 2)
-  bool per_number = false;  ///< the parameters are one per element of the width
+  bool per_number = false;  ///< one parameter per element of the width
   Count gate_rows = 0;  ///< combine: rows whose gates are saved, if a rank routes only part of its tokens; 0: all rows
   constexpr bool operator==(const Pointwise&) const = default;
 };
@@ -303,7 +304,7 @@ inline constexpr TensorId no_tensor = 255;
 inline constexpr TensorId block_input = 0;
 inline constexpr std::size_t most_tensors = 192;  ///< maximum number of tensors in one list of operators
 
-/// The tensors that an operator reads: those before the first no_tensor.
+/// The tensors that an operator reads: all tensors before the first no_tensor.
 class Inputs {
  public:
   static constexpr std::size_t most = 6;
@@ -343,7 +344,7 @@ struct Op {
   bool detached = false;  ///< passes no gradient to its inputs (an indexer, which only its own loss trains)
   bool asks = true;       ///< whether its inputs require gradients: only if a trained weight precedes them
   bool reread = false;    ///< a router without a backward pass, whose selection the experts' backward reads
-  bool narrow = false;    ///< a matmul in the plan's format if that has fewer than 16 bits
+  bool narrow = false;    ///< a matmul in the plan's format if this format has fewer than 16 bits
   bool borrowed = false;  ///< its weights belong to another operator, which counts them
   Owner owner = Owner::model;
 
@@ -352,7 +353,7 @@ struct Op {
   constexpr bool in_place() const { return out == no_tensor; }
 };
 
-/// Whether the operator makes vocabulary logits. Dense layers of an encoder's head do not, and are not sharded.
+/// Whether the operator computes vocabulary logits. Dense layers of an encoder's head do not, and are not sharded.
 inline bool makes_logits(const Op& op) {
   return op.component == Component::lm_head && op.split == Split::column && std::holds_alternative<Linear>(op.shape);
 }
@@ -363,7 +364,7 @@ class OpList : public InplaceVector<Op, 128> {
  public:
   TensorId new_tensor() { return next_++; }
   std::size_t tensors() const { return next_; }
-  /// Adopts the tensor ids of the list from which this one is made.
+  /// Adopts the tensor ids of the list from which this one is derived.
   void take_tensors(const OpList& from) {
     next_ = from.next_;
     result_ = from.result_;
@@ -372,7 +373,7 @@ class OpList : public InplaceVector<Op, 128> {
     cross_layer_ = from.cross_layer_;
     leaves_input_ = from.leaves_input_;
   }
-  /// The tensor that the next segment reads; no_tensor: the last tensor made.
+  /// The tensor that the next segment reads; no_tensor: the last tensor produced.
   TensorId result() const { return result_; }
   /// Whether several later segments read the result.
   bool result_is_carried() const { return result_is_carried_; }

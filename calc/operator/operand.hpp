@@ -14,9 +14,9 @@
 /// directions are quantized from the 16-bit tensor, because neither follows from the other. NVFP4 (arXiv:2509.25149):
 /// 16 x 16 blocks of weights, whose scale the matmul reads with every row of 16 elements; gradients are rounded
 /// stochastically, which changes no count. x and dy are quantized in every micro-batch, W once per step or more often.
-/// Not counted: casts, which read 16 bits and write the copies (a kernel that makes x or dy can do it, and then writes
-/// less than is counted here); padding of scales and of experts' rows to whole tiles; Hadamard transforms. The rows of
-/// all experts are one tensor.
+/// Not counted: casts, which read 16 bits and write the copies (a kernel that produces x or dy can also cast them, and
+/// then writes less than counted here); padding of scales and of experts' rows to whole tiles; Hadamard transforms. The
+/// rows of all experts are one tensor.
 
 #include "calc/formats/stored.hpp"
 #include "calc/operator/op.hpp"
@@ -27,14 +27,14 @@ namespace llmcalc {
 double operand_read(DType t, Count rows, Count depth);
 /// Bytes of the matrix of one expert or head as forward reads it: with quantization groups along the input dimension.
 double matrix_read(const Linear& s, const Stored& w);
-/// Bytes of that matrix as the input's gradient reads it: with the stored groups, or with groups along the output
+/// Bytes of the same matrix as the input gradient reads it: with the stored groups, or with groups along the output
 /// dimension if training quantizes the matrix.
 double transposed_read(const Linear& s, const Stored& w);
 
 /// Expected number of distinct groups that `tokens` tokens visit, each choosing top_k at random:
 /// n (1 - (1 - k/n)^tokens). Assumes uniform, independent routing.
 double groups_touched(Count groups, Count top_k, Count tokens);
-/// Expected number of groups whose weights a matmul reads: all groups, or of experts those that at least one token
+/// Expected number of groups whose weights a matmul reads: all groups or, for experts, the ones that at least one token
 /// visits. Tokens of all ranks choose among the experts of all ranks; this rank has an equal share of the rows, the
 /// groups and the expected number.
 double groups_touched(const Linear& s);

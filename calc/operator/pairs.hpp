@@ -9,10 +9,10 @@ namespace llmcalc {
 /// Twice the number of scored query-key pairs per head and sequence, so that causal_half is an integer. A chunk counts
 /// as a separate sequence. Sources: formulas of Goon (3.2) for full; FlashAttention's benchmark for causal_half.
 Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops convention);
-/// Twice the number of pairs with the keys that a selection chooses.
+/// Twice the number of pairs with selected keys.
 Count twice_chosen_pairs(Count queries, Count past, const Selection& selection, AttentionFlops convention);
 
-/// The pairs to count, under a convention: with the keys in reach, or with keys selected from these. Pooled keys, one
+/// The pairs to count, under a convention: with the keys in reach, or with keys selected from them. Pooled keys, one
 /// per `pooled` tokens, add to the keys in reach or (pooled_alone) replace them; the selection is then among pooled
 /// keys.
 struct Pairs {
@@ -21,8 +21,8 @@ struct Pairs {
   Selection selection{};
   Count pooled = 0;
   bool pooled_alone = false;
-  bool both_ways = false;  ///< tokens also see later tokens: under any convention all pairs count, or those within a
-                           ///< window on both sides
+  bool both_ways = false;  ///< tokens also see later tokens: under any convention all pairs count, or the pairs within
+                           ///< a window on both sides
 };
 Count twice_pairs(Count queries, Count past, const Pairs& pairs);
 

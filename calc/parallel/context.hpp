@@ -8,9 +8,9 @@
 ///               (Held::scratch of the core). Messages overlap with the core (RingTime in calc/step/row_time.hpp).
 ///   all-gather  (Llama 3, arXiv:2407.21783) every rank gathers all keys and values, in backward a second time, and
 ///               reduce-scatters their gradients. The gathered tensor is a result like any other.
-///   Ulysses     (DeepSpeed, arXiv:2309.14509) one all-to-all turns q, k and v of all heads and some tokens into some
-///               heads and all tokens; another one turns the output back; the same in backward. KV heads fewer than the
-///               ranks are replicated.
+///   Ulysses     (DeepSpeed, arXiv:2309.14509) one all-to-all converts q, k and v from all heads and some tokens to
+///               some heads and all tokens; another converts the output back; backward does the same. KV heads are
+///               replicated if there are fewer of them than ranks.
 /// For ring and all-gather a sequence is split into 2 c equal pieces, and rank i has pieces i and 2 c - 1 - i, so that
 /// causal pairs are equal on all ranks (Llama 3, 3.3.2). A core's FLOPs are the total of all ranks over c, in every
 /// convention. A window does not change the messages, although a ring could skip blocks that no query sees; with a

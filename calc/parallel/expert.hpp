@@ -7,18 +7,18 @@
 ///   all-gather over Group::expert_tensor      M = u times that; backward a reduce-scatter
 ///
 /// A rank routes its own tokens (with tensor parallelism its shard of the sequence), so that a rank's expert rows are
-/// own tokens x top_k x u. Routing is balanced except for Layout::expert_load: the rows of the most loaded rank over
-/// the balanced number, rounded up. It multiplies the work and memory of that rank, and M as the most loaded rank
-/// receives it; with a capacity factor every rank sends this M.
+/// own tokens x top_k x u. Routing is balanced except for Layout::expert_load: the rows of the most loaded rank
+/// relative to the balanced number; rows are rounded up. It multiplies the work and memory of that rank, and M as the
+/// most loaded rank receives it; with a capacity factor every rank sends this M.
 ///
 /// If Layout::expert_nodes limits the nodes of a token's experts, a token crosses the network once per node, to the
-/// rank in its sender's position, which forwards it within the node (DeepSeek-V3, arXiv:2412.19437, 2.1.2 and 3.2.2).
+/// rank in the sender's position, which forwards it within the node (DeepSeek-V3, arXiv:2412.19437, 2.1.2 and 3.2.2).
 /// With K = top_k, D nodes of r ranks and X = expected_nodes() of M / K bytes each (calc/links/collective_call.hpp):
 ///   between nodes   X (D-1)/D M / K      at most expert_nodes / K of M, instead of all of it
 ///   within nodes    (r-1)/r M            each of the K rows, from any node
-/// The way back is the mirror image: a node's rows are summed before they cross. With Layout::once_per_rank a rank
-/// receives a token once for all its experts, so that X / K of M moves with X = expected_nodes() of ranks; engines that
-/// gather all tokens before the experts and scatter the sums after them send hardly more.
+/// The return is the mirror image: a node's rows are summed before they cross the network. With Layout::once_per_rank a
+/// rank receives a token once for all its experts, so that X / K of M moves with X = expected_nodes() of ranks; engines
+/// that gather all tokens before the experts and scatter the sums after them send hardly more.
 ///
 /// Shared experts are dense MLPs and follow tensor parallelism; routers are replicated. Not counted: sorting of
 /// received rows by expert, and the gates and counts that are sent.
@@ -36,7 +36,7 @@ bool folds_experts(const Layout& layout);
 OpList split_experts(const OpList& ops, const Layout& layout);
 
 /// Whether the operator's parameters belong to experts that are divided over Group::expert. Gradients of such
-/// parameters are summed over Group::expert_data, those of all others over data and context ranks.
+/// parameters are summed over Group::expert_data, all other gradients over data and context ranks.
 constexpr bool is_divided_over_experts(const Op& op) { return op.component == Component::experts; }
 
 }  // namespace llmcalc

@@ -26,11 +26,11 @@ void cut_rows(Collective& s, Count ranks) {
   s.out_elements = ceil_div(s.out_elements, ranks);
 }
 void cut_rows(Attention&, Count) {}    // works on whole sequences
-void cut_rows(IndexScores&, Count) {}  // likewise
+void cut_rows(IndexScores&, Count) {}  // works on whole sequences
 void cut_rows(Pool& s, Count ranks) { s.queries = ceil_div(s.queries, ranks); }
-void cut_rows(LinearAttention&, Count) {}  // likewise
-void cut_rows(Convolution&, Count) {}      // likewise
-void cut_rows(Shift&, Count) {}            // likewise
+void cut_rows(LinearAttention&, Count) {}  // works on whole sequences
+void cut_rows(Convolution&, Count) {}      // works on whole sequences
+void cut_rows(Shift&, Count) {}            // works on whole sequences
 
 /// Shards a qk-norm, which works on tokens x heads rows; its weights are shared by the heads, or there is one set per
 /// head.
@@ -64,7 +64,7 @@ void cut_width(const Op&, Attention& s, Count ranks) {
   s.kv_heads = ceil_div(s.kv_heads, ranks);
 }
 void cut_width(const Op&, IndexScores&, Count) {}  // replicated on every rank
-void cut_width(const Op&, Pool&, Count) {}         // likewise
+void cut_width(const Op&, Pool&, Count) {}         // replicated on every rank
 void cut_width(const Op&, LinearAttention& s, Count ranks) {
   const Count mine = ceil_div(s.heads, ranks);
   s.weights = ceil_div(mul(s.weights, mine), s.heads);
@@ -128,8 +128,8 @@ class TensorWalk {
   }
 
  private:
-  /// With sequence parallelism a router and its choice see the rank's own tokens, before the tokens are gathered for
-  /// the experts (Megatron-Core's TopKRouter, whose weights are marked sequence_parallel).
+  /// With sequence parallelism, a router and its selection see the rank's own tokens, before the tokens are gathered
+  /// for the experts (Megatron-Core's TopKRouter, whose weights are marked sequence_parallel).
   bool routes_own_tokens(const Op& op) const {
     const bool is_router = router_logits_ != no_tensor && op.out == router_logits_;
     return layout_.sp && works_inside(op.split) && (is_router || as_kind(op, PointwiseKind::route) != nullptr);
@@ -233,10 +233,10 @@ class TensorWalk {
   const Layout& layout_;
   OpList out_;
   std::array<TensorId, most_tensors> inside_{};      // id of a whole tensor inside the sharded region
-  std::array<Op*, most_tensors> collective_call_{};  // collective that made the tensor
-  std::array<bool, most_tensors> is_inside_{};       // the tensor is made by a sharded operator
+  std::array<Op*, most_tensors> collective_call_{};  // collective that produced the tensor
+  std::array<bool, most_tensors> is_inside_{};       // the tensor is produced by a sharded operator
   std::array<bool, most_tensors> summed_later_{};    // the tensor is read by an operator on partial sums
-  std::array<const Op*, most_tensors> maker_{};      // operator that made the tensor; null: the block's input
+  std::array<const Op*, most_tensors> maker_{};      // operator that produced the tensor; null: the block's input
   TensorId router_logits_ = no_tensor;
 };
 

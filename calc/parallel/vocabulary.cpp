@@ -5,8 +5,8 @@ namespace {
 
 Count padded(Count rows, Count multiple) { return mul(ceil_div(rows, multiple), multiple); }
 
-/// Whether the operator is the token embedding of the model or of an MTP module. Tables of per-layer inputs have
-/// another size.
+/// Whether the operator is the token embedding of the model or of an MTP module. Tables of per-layer inputs have a
+/// different size.
 bool is_token_embedding(const Op& op) {
   return std::holds_alternative<Lookup>(op.shape) && op.split == Split::row && op.name.ends_with(".tokens");
 }

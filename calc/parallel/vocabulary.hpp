@@ -1,7 +1,7 @@
 #pragma once
 /// Padding of the vocabulary in training, so that tensor-parallel ranks have equal and aligned shards: Megatron-LM's
-/// --make-vocab-size-divisible-by, a multiple for each rank. Padded rows are stored, multiplied and part of the logits,
-/// but count neither in the model's parameters nor in its FLOPs.
+/// --make-vocab-size-divisible-by, a multiple per rank. Padded rows are stored, multiplied and part of the logits, but
+/// count neither in the model's parameters nor in its FLOPs.
 
 #include "calc/layout.hpp"
 #include "calc/operator/op.hpp"

@@ -23,8 +23,8 @@ double weight_seconds(const Pipeline& p, const PipelineTimes& t, Count rank) {
   return static_cast<double>(p.micro_batches) * sum;
 }
 
-/// Seconds of the path to a rank's first chunk, of the rank's work, and of the path back, which is omitted for
-/// DualPipe, some of whose backwards are not split.
+/// Seconds of the path to a rank's first chunk, of the rank's work, and of the return path. DualPipe's bound omits the
+/// return path, because some of its backwards are not split.
 double rank_bound(const Pipeline& p, const PipelineTimes& t, Count rank, double in, double out) {
   const double work = busy_seconds(p, t, rank).value;
   if (!splits_backward(p.schedule)) return in + work + out;

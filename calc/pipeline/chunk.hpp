@@ -26,7 +26,7 @@ inline ModelChunk whole_model(const LayerKinds& kinds) {
 }
 
 /// The first n layers of a chunk, which are recomputed from stored inputs (see RecomputeMethod), and the layers after
-/// these.
+/// them.
 inline ModelChunk first_layers(const ModelChunk& c, Count n) {
   return {c.first, std::min(c.end, c.first + n), false, false};
 }

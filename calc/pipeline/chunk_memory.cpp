@@ -31,7 +31,7 @@ class ChunkTensors {
     return saved_below(c_.end) + p_.head().alive.saved + modules() * saved_of_module();
   }
 
-  /// Bytes saved for backward in host memory: of all layers, and (in_transit) of the layer with the most.
+  /// Bytes saved for backward in host memory: over all layers and, in in_transit(), of the layer with the most.
   Bytes on_host() const {
     if (in_groups_) return ceil_div(c_.layers(), group_) * share_of(p_.layer(0).alive.input, away_);
     Bytes all;
@@ -47,8 +47,8 @@ class ChunkTensors {
 
   /// Peak of live bytes other than states. Saved bytes only grow, so each kind peaks in its last recomputed layer or in
   /// its last layer that is not recomputed; gradients of tensors shared across layers may move the peak to an earlier
-  /// layer. The peak is never in the embedding (a layer's final residual add holds the same bytes) unless the embedding
-  /// makes inputs of all layers, nor in the head's forward (its backward holds the same tensors plus a gradient).
+  /// layer. The peak is never in the embedding (a layer's final residual add needs the same bytes) unless the embedding
+  /// computes inputs of all layers, nor in the head's forward (its backward needs the same tensors plus a gradient).
   Bytes peak() const {
     Bytes live = c_.head ? peak_of_end() : saved_below(c_.end);
     if (const Liveness& e = p_.embedding().alive; c_.embedding && e.carried != Bytes())
@@ -105,7 +105,7 @@ class ChunkTensors {
     const Count before = std::max(lowest, c_.first) - c_.first;
     return std::max(Count{0}, ceil_div(end - c_.first, group_) - before / group_);
   }
-  /// Peak bytes of one layer, excluding bytes saved by the layers below it. A recomputed layer also holds the gradient
+  /// Peak bytes of one layer, excluding bytes saved by the layers below it. A recomputed layer also needs the gradient
   /// of its result.
   static Bytes worst(const Liveness& l, bool recomputed) {
     return std::max(recomputed ? l.forward + l.output + l.awaited : l.forward, l.backward);
@@ -123,8 +123,8 @@ class ChunkTensors {
     return i > encoder ? e.awaited - e.awaited_by_encoder : e.awaited;
   }
   /// Peak bytes over all layers if layers share tensors, or if relative-position biases are computed before all layers.
-  /// In backward the gradients of shared tensors are live from the last reader to the maker; tensors made by a
-  /// recomputed layer are live until the first reader, and are recomputed with that layer. While an encoder runs, the
+  /// In backward the gradients of shared tensors are live from the last reader to the source layer; tensors produced by
+  /// a recomputed layer are live until the first reader, and are recomputed with that layer. While an encoder runs, the
   /// decoder's embedded tokens, or their gradient, stay live.
   Bytes peak_of_every_layer() const {
     Bytes live;
@@ -170,7 +170,7 @@ class ChunkTensors {
   }
   /// Peak bytes of head and MTP modules. The logits of every head are live until its backward, unless the loss
   /// processes them in chunks. Saved bytes grow from module to module, so each part peaks in the last module; the
-  /// head's backward also holds the gradient of the first module's input.
+  /// head's backward also needs the gradient of the first module's input.
   Bytes peak_of_end() const {
     const LayerPrice& head = p_.head();
     const Bytes below = saved_below(c_.end);

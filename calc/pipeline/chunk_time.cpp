@@ -7,7 +7,7 @@
 namespace llmcalc {
 namespace {
 
-/// Seconds of a layer to compute its gradients, to reduce them, and to move them to host memory.
+/// Seconds that a layer takes to compute its gradients, to reduce them, and to move them to host memory.
 struct Beat {
   double compute = 0, reduce = 0, down = 0;
 };
@@ -50,8 +50,7 @@ class ChunkClock {
     return all + head + running + gathered_modules(head);
   }
 
-  /// Sets the once-per-step gathers of ZeRO-1 and -2, one after another, and the delay of the first forward that they
-  /// cause.
+  /// Sets the once-per-step gathers of ZeRO-1 and -2, one after another, and the resulting delay of the first forward.
   void put_gathers(ChunkSeconds& s) const {
     Coming c;
     for_each_unit([&](Count n, double forward, double gather) { c.follow(n, forward, gather); });
@@ -129,7 +128,7 @@ class ChunkClock {
   /// Gathers that run one after another, and the forwards that wait for them.
   struct Coming {
     double gathered = 0, ran = 0, delay = 0;
-    /// Appends n equal units, of which either the first or the last waits longest.
+    /// Appends n equal units; either the first or the last of them waits longest.
     void follow(Count n, double forward, double gather) {
       const double m = static_cast<double>(n), all = gathered + m * gather;
       delay = std::max({delay, gathered + gather - ran, all - ran - (m - 1) * forward});
@@ -148,8 +147,8 @@ class ChunkClock {
     if (times_.modules > 0) f(times_.modules, module_forward(), module_gathered());
   }
   struct Tail {
-    double compute = 0, reduce = 0, end = 0;  ///< totals of the layers visited, and seconds until all is done
-    /// Prepends n equal layers, which run before those visited so far.
+    double compute = 0, reduce = 0, end = 0;  ///< totals of the layers visited, and seconds until all are done
+    /// Prepends n equal layers, which run before the layers visited so far.
     void precede(Count n, const Beat& b) {
       const double m = static_cast<double>(n), c = m * b.compute, r = m * b.reduce;
       end = std::max({c + end, b.compute + r + reduce, c + b.reduce + reduce});
@@ -157,8 +156,8 @@ class ChunkClock {
       reduce += r;
     }
   };
-  /// Compute, reduction and transfer to the host, as three machines in a row that layers pass one after another. A
-  /// longest path changes machines only at the ends of a run of equal layers.
+  /// Compute, reduction and transfer to the host, as a flow shop of three machines that layers pass one after another.
+  /// A longest path changes machines only at the ends of a run of equal layers.
   struct LandingTail {
     double compute = 0, down = 0;
     double passed = 0,

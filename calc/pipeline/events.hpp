@@ -1,6 +1,6 @@
 #pragma once
-/// Timeline of tasks: which task runs where, after which tasks, and when. Computes a step's time by simulation, as a
-/// check on the arithmetic that a search uses.
+/// Timeline of tasks: where each task runs, which tasks it waits for, and when it runs. Computes a step's time by
+/// simulation, as a check on the arithmetic that a search uses.
 
 #include <functional>
 #include <optional>
@@ -51,7 +51,7 @@ struct TaskStream {
   Count rank = 0;
   Lane lane = Lane::compute;
   Count level = 0;        ///< network level
-  bool backward = false;  ///< messages of gradients, which run against the order of the model
+  bool backward = false;  ///< gradient messages, which run opposite to model order
   constexpr bool operator==(const TaskStream&) const = default;
   constexpr bool takes_turns() const { return lane != Lane::messages; }
 };
@@ -60,7 +60,7 @@ struct Task {
   std::size_t stream = 0;
   TaskKind kind = TaskKind::forward;
   Count chunk = 0, micro_batch = 0;                    ///< model chunk
-  Count backward_chunk = 0, backward_micro_batch = 0;  ///< those of the backward in forward_and_backward
+  Count backward_chunk = 0, backward_micro_batch = 0;  ///< of the backward in forward_and_backward
   Seconds duration{};
   Seconds ready{};                   ///< earliest start
   Seconds start{}, end{};            ///< set by Timeline::run
@@ -77,7 +77,7 @@ class Timeline {
   std::size_t stream(const TaskStream& s);
   /// Appends a task to its stream.
   std::size_t add(const Task& t);
-  /// Makes `task` start no earlier than `before` ahead of the end of `other`.
+  /// Delays `task` until `before` ahead of the end of `other`.
   void wait_for(std::size_t task, std::size_t other, Seconds before = {}) { waits_.push_back({other, task, before}); }
   /// Computes every task's start and end; each stream runs its tasks in the order in which they were added. Returns the
   /// end of the last task, or nullopt if tasks wait for each other in a cycle.
@@ -95,9 +95,9 @@ class Timeline {
   void group_waits();
   std::vector<Task> tasks_;
   std::vector<TaskStream> streams_;
-  std::vector<Wait> waits_, all_;               // the caller's waits; those and the order of tasks on streams
+  std::vector<Wait> waits_, all_;               // the caller's waits; these plus the order of tasks on streams
   std::vector<std::size_t> last_, first_then_;  // last task of each stream; each task's first index in then_
-  std::vector<Wait> then_;                      // the waits, grouped by the task that is waited for
+  std::vector<Wait> then_;                      // the waits, grouped by the task waited for
   std::vector<std::size_t> open_, ready_;
 };
 

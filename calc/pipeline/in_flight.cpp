@@ -58,7 +58,7 @@ class SavedTally {
 };
 
 /// Repetitions of a run after which all counts have changed by the same amounts, with the same chunks in the same
-/// order; 0: there is none that is worth searching for. A steady round of an interleaved pipeline leaves the counts
+/// order; 0: no such number is worth searching for. A steady round of an interleaved pipeline leaves the counts
 /// unchanged.
 Count equal_repetitions(const Pipeline& p, const OrderRun& run) {
   if (p.schedule != Schedule::interleaved) return 1;
@@ -74,7 +74,7 @@ void repeat(SavedTally& tally, OrderCursor& at, Count repetitions) {
 }
 
 /// Every unit of a run of equal units changes the counts by the same amounts. If these are activations of one chunk,
-/// the peak is in the first unit or in the last; otherwise a chunk can come or go while saved bytes grow.
+/// the peak is in the first or the last unit; otherwise, a chunk can start or finish while saved bytes grow.
 void tally_run(SavedTally& tally, OrderCursor& at, const Pipeline& p) {
   const Count step = equal_repetitions(p, at.run()), times = at.run().times;
   if (step == 0 || times <= 2 * step) return repeat(tally, at, times);

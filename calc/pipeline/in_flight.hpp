@@ -10,12 +10,11 @@ namespace llmcalc {
 /// Bytes of a micro-batch in a model chunk.
 struct ChunkSaved {
   Bytes activations{};  ///< from its forward until its input gradients are done
-  Bytes for_weights{};  ///< the part of these, and of gradients, that is held from then until its weight gradients are
-                        ///< done
-  Bytes rest{};         ///< further bytes that the chunk needs while it runs
+  Bytes for_weights{};  ///< the part of activations and gradients held from then until its weight gradients are done
+  Bytes rest{};         ///< additional bytes that the chunk needs while it runs
 };
 
-/// Number of micro-batches of which a local chunk holds tensors.
+/// Number of micro-batches whose tensors a local chunk holds.
 struct SavedCount {
   Count activations = 0;  ///< between forward and input gradients
   Count for_weights = 0;  ///< between input gradients and weight gradients
@@ -24,7 +23,7 @@ struct SavedCount {
 
 /// Peak bytes of a rank: its saved tensors, and the largest `rest` of the chunks with a micro-batch between the start
 /// of its forward and the end of its backward. A paired slot holds both micro-batches. `saved`: by model chunk.
-/// `counts`: buffer of the caller, twice as many as local chunks; afterward the first half holds the counts at the
+/// `counts`: the caller's buffer, with two entries per local chunk; afterward its first half holds the counts at the
 /// first peak, by local chunk.
 Bytes most_saved(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts);
 

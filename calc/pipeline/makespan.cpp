@@ -11,13 +11,13 @@ namespace llmcalc {
 
 /// Runs the slots of all ranks in an order in which every slot follows its inputs.
 ///
-/// Steady runs are not always run to their end. A cut is the state after the same number of rounds on every rank: the
-/// clock of each rank, the ends of slots whose results have not been used, and the number of pending weight gradients.
-/// All later times depend only on this state, and on its times only through maxima, sums and, if weight gradients fill
-/// gaps, differences. So if a cut equals an earlier one with all times later by the same L, the same holds for all
-/// following cuts at this distance, and the rounds between can be skipped: as many whole distances as there are, L for
-/// each. A state that is off by at most d adds an error of at most d per skipped distance (maxima and sums propagate
-/// errors but do not amplify them), so that d <= 1e-13 L keeps the total exact to 1e-13.
+/// Steady runs are not always simulated to their end. A cut is the state after the same number of rounds on every rank:
+/// the clock of each rank, the ends of slots whose results have not been used, and the number of pending weight
+/// gradients. All later times depend only on this state, and on its times only through maxima, sums and, if weight
+/// gradients fill gaps, differences. So if a cut equals an earlier one with all times later by the same L, the same
+/// holds for all following cuts at this distance, and the rounds between can be skipped: as many whole distances as
+/// remain, each adding L. A state that is off by at most d adds an error of at most d per skipped distance (maxima and
+/// sums propagate errors but do not amplify them), so that d <= 1e-13 L keeps the total exact to 1e-13.
 class PipelineRun {
  public:
   PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, bool whole)
@@ -83,10 +83,10 @@ void PipelineRun::prepare() {
   for (Count r = 0; r < p_.ranks; ++r) prepare_rank(r);
 }
 
-/// Maximum number of micro-batches by which a chunk is ahead of the next chunk, in either direction: those whose
-/// forward it has run but whose input gradients, which come through the next chunk, it has not. No order runs more
-/// forwards ahead of its gradients than interleaved orders, 2 (P - 1) + (v - 1) P + 1 of all chunks, or ZB-2p and ZB-V,
-/// 2P. GPipe, which does, is not simulated.
+/// Maximum number of micro-batches by which a chunk is ahead of the next chunk, in either direction: it has run their
+/// forward but not their input gradients, which come through the next chunk. The largest leads of forwards over
+/// gradients are 2 (P - 1) + (v - 1) P + 1 over all chunks in interleaved orders, and 2P in ZB-2p and ZB-V. GPipe,
+/// whose lead is larger, is not simulated.
 Count PipelineRun::most_unused() const {
   return std::min(micro_batches_per_direction(p_), mul(p_.chunks + 2, p_.ranks));
 }
@@ -135,7 +135,7 @@ void PipelineRun::run_weights(Rank& rank) {
 
 /// Runs weight gradients before a slot: one set before a forward that would exceed the memory limit, and more as long
 /// as half of the next set fits into the time before the slot can start, so that the slot is delayed by no more than
-/// the time that is filled. (This rule is our own. arXiv:2401.10241, section 3.1, fills gaps as long as T_W, and
+/// the time filled. (This rule is our own. arXiv:2401.10241, section 3.1, fills gaps at least as long as T_W, and
 /// shorter ones if a rank has waited less than others.)
 void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
   constexpr double half = 0.5 * (1 - 1e-9);  // a time that is equal up to rounding counts as fitting
@@ -153,7 +153,7 @@ void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
   ++(enters ? rank.saved : rank.pending);
 }
 
-/// Whether the next slot of a flow has its input. If so, moves `start` to its arrival or later.
+/// Whether the next slot of a flow has its input. If so, raises `start` to the input's arrival.
 bool PipelineRun::arrives(const Flow& f, double& start) {
   start = std::max(start, f.ready);
   if (f.from == nullptr) return true;
@@ -290,8 +290,8 @@ void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
 }
 
 /// Compares the cut after every round with a mark. The mark is set after rounds 1, 2, 4, 8, ..., so that it moves past
-/// the unsteady beginning and far enough back for any distance at which times repeat. Round 1 is not compared, because
-/// it starts forwards that wait for their chunk to be ready. The caller runs the remaining rounds.
+/// the unsteady beginning and lies far enough back for any distance at which times repeat. Round 1 is not compared,
+/// because it starts forwards that wait for their chunk to be ready. The caller runs the remaining rounds.
 void PipelineRun::run_steady(Count rounds) {
   for (Count round = 1, marked = 0; round < rounds; ++round) {
     for (Rank& rank : room_.ranks_) rank.to_do = rank.at.run().times / rounds * rank.at.run().size;
@@ -306,8 +306,8 @@ void PipelineRun::run_steady(Count rounds) {
 }
 
 /// Time at which the last of m jobs leaves station `last`, if all jobs pass the stations in order. The longest path
-/// through a table of stations and jobs, from the first job of some station on, has every station on the path once and
-/// the slowest m - 1 times more.
+/// through the table of stations and jobs starts at some station's first job and counts every station on the path once,
+/// and the slowest of them m - 1 more times.
 double PipelineRun::leaves(std::size_t last) const {
   const double more = static_cast<double>(p_.micro_batches - 1);
   double latest = 0, way = 0, slowest = 0;

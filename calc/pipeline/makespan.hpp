@@ -1,5 +1,5 @@
 #pragma once
-/// Makespan of a pipeline: the times of its tasks (calc/pipeline/events.hpp) without creating tasks.
+/// Makespan of a pipeline: computes the times of its tasks (calc/pipeline/events.hpp) without creating them.
 
 #include <optional>
 #include <span>
@@ -71,9 +71,9 @@ class MakespanWorkspace {
 };
 
 /// Simulates the pipeline. Precondition: the pipeline has no flaw, and every chunk and boundary has a time. Afterward
-/// `room` holds the slots of an automatic schedule, without the skipped rounds. ZB-1p and ZB-2p may run every order
-/// within their memory, including the orders of ZB-H1 and ZB-H2. If such an order is faster than the order found by the
-/// rule for filling gaps, it is used.
+/// `room` holds the slots of an automatic schedule, without the skipped rounds. ZB-1p and ZB-2p may run any order
+/// within their memory limit, including the orders of ZB-H1 and ZB-H2; these are used if they are faster than the order
+/// found by the rule for filling gaps.
 Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
 
 /// Time of a step's slots: until the last rank is done or, if ranks proceed independently, from one step to the next.

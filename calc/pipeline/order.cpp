@@ -70,9 +70,9 @@ RankOrder one_chunk_order(const Pipeline& p, Count rank) {
   return alternate({m, ahead, delay, apart, placed, rounds > 0 ? latest : 0, rounds, 1});
 }
 
-/// A round is P micro-batches of every chunk. At the end of a round all ranks are at the same slot, and no rank is
-/// blocked before that: the last forwards of the first rank, for which the last rank would not be far enough, belong to
-/// the first chunk.
+/// A round is P micro-batches of every chunk. At the end of a round, all ranks are at the same slot, and no rank is
+/// blocked before that: the first rank would have to wait for the last rank before its last forwards, but these belong
+/// to the first chunk, which has no input.
 RankOrder interleaved_order(const Pipeline& p, Count rank) {
   const Count n = mul(p.micro_batches, p.chunks), round = mul(p.ranks, p.chunks), more = (p.chunks - 1) * p.ranks;
   const Count ahead = std::min(n, 2 * (p.ranks - rank - 1) + more), most = std::min(n, 2 * (p.ranks - 1) + more);
@@ -107,11 +107,11 @@ void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pa
 
 /// ZB-V, derived for F = B = W = 1, where weight gradients (here placed when memory requires it) leave no gap:
 ///   from r to 2P + r, when the first gradient arrives: forwards of the first chunk and, from the return of the first
-///   micro-batch at 2P - 1 - r on, of both in turn: 2P in all, which fills the memory;
-///   then, for 3 (P - r - 1), gradients of the second chunk and its forwards in turn, one W after each gradient;
+///   micro-batch at 2P - 1 - r on, alternately of both chunks: 2P in total, which fills the memory;
+///   then, for 3 (P - r - 1), alternately gradients and forwards of the second chunk, one W after each gradient;
 ///   from then on, at 5P - 3 - 2r + 6i, a round of B' W F B W F' (' second chunk), as long as there are such slots.
-/// In round i the rank runs B' P - r - 1 + i, F 2P - 1 - r + i, B i, F' P + i. Its input from the previous rank
-/// therefore comes 3 earlier, and its input from the next rank 1 earlier.
+/// In round i the rank runs B' P - r - 1 + i, F 2P - 1 - r + i, B i, F' P + i. A slot's input from the previous rank is
+/// therefore ready 3 time units before the slot, and its input from the next rank 1 time unit before.
 RankOrder zb_v_order(const Pipeline& p, Count rank) {
   const OrderStep f{SlotKind::forward, 0, 0}, f2{SlotKind::forward, 1, 1};
   const OrderStep b{SlotKind::backward_input, 0, 0}, b2{SlotKind::backward_input, 1, 1};
@@ -171,7 +171,7 @@ void push_pairs(RankOrder& order, const Dual& d) {
   push_run(order, d.to_middle(), d.backward(d.second), other);
 }
 
-/// Step 6: backward slots of both directions in turn; the later half defers its weight gradients.
+/// Step 6: backward slots, alternating between directions; the later half defers its weight gradients.
 void push_last_inputs(RankOrder& order, const Dual& d) {
   const Count whole = (d.near + 1) / 2, apart = d.near + 1 - whole;
   push_run(order, whole, d.backward(d.second), d.backward(d.first));
@@ -180,7 +180,7 @@ void push_last_inputs(RankOrder& order, const Dual& d) {
 }
 
 /// Steps 7 and 8: the deferred weight gradients, oldest first, between the last backward slots and after them. Weight
-/// gradients of step 6 change direction with every slot, those from step 7 are of the near direction.
+/// gradients of step 6 alternate between directions; weight gradients from step 7 are of the near direction.
 void push_last_weights(RankOrder& order, const Dual& d) {
   const Count left = d.near + 1, between = std::min(left, d.to_middle());
   const std::int8_t a = d.near % 2 == 0 ? d.first : d.second, b = d.near % 2 == 0 ? d.second : d.first;

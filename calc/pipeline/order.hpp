@@ -1,8 +1,8 @@
 #pragma once
 /// The order in which every rank runs its slots, for schedules with a fixed order.
 ///
-/// A rank's order is a short list of runs: a pattern of steps, repeated. Steps do not name micro-batches, because every
-/// chunk runs each kind of work in the order of micro-batches. Steady runs are the same on every rank. They consist of
+/// A rank's order is a short list of runs, each a repeated pattern of steps. Steps do not name micro-batches, because
+/// every chunk runs each kind of work in micro-batch order. Steady runs are the same on every rank. They consist of
 /// rounds, each one or more repetitions of the pattern, so that a simulation can skip rounds once their times repeat.
 ///
 /// Sources: GPipe (arXiv:1811.06965); 1F1B (arXiv:2006.09503) and interleaved (arXiv:2104.04473) as Megatron-LM runs
@@ -61,10 +61,10 @@ struct OrderRun {
 
 using RankOrder = InplaceVector<OrderRun, 20>;
 /// The order of a rank. Precondition: the pipeline has no flaw. For an automatic schedule it has only forwards and
-/// input gradients; weight gradients are inserted by time and memory, each after its chunk's input gradients.
+/// input gradients; weight gradients are inserted according to time and memory, each after its chunk's input gradients.
 RankOrder rank_order(const Pipeline& p, Count rank);
 /// Maximum number of micro-batches, summed over local chunks, that a rank of an automatic schedule holds until their
-/// weight gradients are done: ZB-1p P, ZB-2p 2P; ZB-V 2P, of half the layers each.
+/// weight gradients are done: P in ZB-1p, 2P in ZB-2p, and 2P with half the layers each in ZB-V.
 constexpr Count most_chunks_saved(const Pipeline& p) {
   return p.schedule == Schedule::zb_1p ? p.ranks : mul(2, p.ranks);
 }
@@ -89,7 +89,7 @@ class PlainOrderCursor {
   const OrderRun& run() const { return (*order_)[run_]; }
   std::size_t run_number() const { return run_; }
   Count left() const { return left_; }
-  /// Skips repetitions of the run. Precondition: fewer than all that are left.
+  /// Skips repetitions of the run. Precondition: fewer than left().
   void skip(Count repetitions) { left_ -= repetitions; }
 
  protected:

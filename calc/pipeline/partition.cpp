@@ -39,10 +39,10 @@ class LayerCosts {
   /// Cost of all chunks, without recomputation.
   double all() const { return at(layers_) + costs_.embedding + costs_.head; }
 
-  /// The last end that chunk i may have: every later chunk has at least one layer.
+  /// The last possible end of chunk i: every later chunk needs at least one layer.
   Count last_end(Count i) const { return layers_ - (chunks_ - 1 - i); }
   /// The last possible end of chunk i, which begins at `first`, with a cost of at most `most`. The chunk has at least
-  /// one layer and leaves at least one for each later chunk. `length`: where the search begins.
+  /// one layer and leaves at least one for each later chunk. `length`: initial guess for the chunk's length.
   Count furthest(Count i, Count first, double most, Count length = 1) const {
     const Count high = last_end(i);
     Count end = std::min(first + length, high);
@@ -79,7 +79,7 @@ Filled filled(const LayerCosts& c, double most) {
   return f;
 }
 
-/// Cost of the largest chunk if all have the same number of layers, or the first ones one more.
+/// Cost of the largest chunk if all have the same number of layers, or the first ones have one more.
 double even_maximum(const LayerCosts& c) {
   double largest = 0;
   Count first = 0;
@@ -91,8 +91,8 @@ double even_maximum(const LayerCosts& c) {
   return largest;
 }
 
-/// The smallest maximum. Only sums of layers that begin and end a chunk are tried as limits: a limit that is too small
-/// is followed by the next one that changes a chunk, or by the middle of the rest.
+/// The smallest maximum. The limits tried are costs of possible chunks: a limit that is too small is followed by the
+/// next one that changes a chunk, or by the middle of the remaining interval.
 double smallest_maximum(const LayerCosts& c) {
   double low = c.all() / static_cast<double>(c.chunks()), high = even_maximum(c);
   while (low < high) {
@@ -142,7 +142,8 @@ Partition even_cut(const LayerCosts& c) {
   return p;
 }
 
-/// The ranks of a pipeline that hold different chunks, several each: r and P - 1 - r of DualPipe hold the same two.
+/// The ranks of a pipeline that hold different chunks, several per rank: in DualPipe, r and P - 1 - r hold the same
+/// two.
 class Holders {
  public:
   explicit Holders(const Pipeline& p) : p_(p) {}
@@ -199,7 +200,7 @@ class Dealer {
     Partition before = best;
     for (int round = 0; round < 4; ++round) {
       const Partition p = dealt();
-      if (p == before) break;  // the same loads follow from it
+      if (p == before) break;  // further deals would repeat it
       consider(p);
       before = p;
     }
@@ -250,7 +251,7 @@ class Dealer {
     }
     return mean;
   }
-  /// Gives every holder as many layers as stay below `level`, at least one per chunk. Returns their number.
+  /// Gives every holder as many layers as fit below `level`, at least one per chunk. Returns their number.
   Count hold_below(double level) {
     held_ = {};
     Count all = 0;
@@ -328,10 +329,10 @@ class Dealer {
   }
   double ends_of(Count h) const { return (h == first_ ? costs_.embedding : 0) + (h == last_ ? costs_.head : 0); }
 
-  /// Adds to every holder's load the difference between the cost of its layers and that of the same number of mean
-  /// layers. Returns the quality of the distribution: the load of the slowest holder, which bounds the time, plus the
-  /// sum of the longest first chunk, the longest second chunk ..., the time if holders wait for one another after each
-  /// chunk.
+  /// Adds to every holder's load the difference between the cost of its layers and the cost of as many mean layers.
+  /// Returns the quality of the distribution: the load of the slowest holder, which bounds the time, plus the sum of
+  /// the longest first chunk, the longest second chunk, and so on, which is the time if holders wait for one another
+  /// after each chunk.
   double correct(const Partition& p, const LayerCosts& all) {
     double slowest = 0;
     InplaceVector<double, most_chunks> longest;

@@ -39,24 +39,24 @@ inline Count rank_of(const Pipeline& p, Count chunk, Count direction = 0) {
 /// Index of a local chunk in the list of all ranks' local chunks, rank by rank.
 constexpr Count chunk_index(const Pipeline& p, ChunkPlace at) { return at.rank * p.chunks + at.local; }
 
-/// Number of chunks per rank that a schedule requires; 0: any number from two up.
+/// Number of chunks per rank that a schedule requires; 0: any number of at least two.
 constexpr Count fixed_chunks(Schedule s) {
   if (s == Schedule::interleaved) return 0;
   return s == Schedule::zb_v || s == Schedule::dualpipe || s == Schedule::dualpipe_v ? 2 : 1;
 }
 /// Whether a schedule runs some weight gradients separately from input gradients.
 constexpr bool splits_backward(Schedule s) { return s > Schedule::interleaved; }
-/// Whether a schedule runs a forward of one micro-batch concurrently with a backward of another, in one slot. Of the
-/// two chunks of a rank, one is then as far from the beginning of the model as the other is from its end.
+/// Whether a schedule runs a forward of one micro-batch concurrently with a backward of another, in one slot. One of a
+/// rank's two chunks is then as far from the beginning of the model as the other is from its end.
 constexpr bool has_pairs(Schedule s) { return s == Schedule::dualpipe || s == Schedule::dualpipe_v; }
 /// Whether the order of slots is not fixed but found by a rule that depends on times.
 constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Schedule::zb_2p || s == Schedule::zb_v; }
-/// Whether a rank updates its weights as soon as its own gradients are summed. The norm of all ranks' gradients, which
-/// clips them, is checked during the next step, and a wrong update is rolled back (arXiv:2401.10241, section 4).
+/// Whether a rank updates its weights as soon as its own gradients are summed. The norm of all ranks' gradients, needed
+/// to clip them, is checked during the next step, and a wrong update is rolled back (arXiv:2401.10241, section 4).
 /// Otherwise ranks that begin one after another with equal work would also end one after another, and the first rank
 /// would wait, so the bubble could not be 0. The paper validates afterward for ZB-H2 and ZB-2p, its authors' settings
 /// also for ZB-V (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not. Gradients of a
-/// token embedding shared by both ends are reduced while other weight gradients are left, so that no rank waits.
+/// token embedding shared by both ends are reduced while other weight gradients are pending, so that no rank waits.
 constexpr bool validates_after(Schedule s) {
   return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v;
 }

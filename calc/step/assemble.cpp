@@ -42,7 +42,7 @@ double unevenness(CollectiveOp op, const Meeting& m) {
   return static_cast<double>(mul(m.most - m.fewest, m.parts)) / static_cast<double>(mul(m.most, m.parts - 1));
 }
 
-/// Runs a collective level after level, each with the share of the message that the inner levels leave to a rank.
+/// Runs a collective level by level, each with a rank's share of the message after the inner levels.
 class Levels {
  public:
   Levels(const CollectiveCall& e, const Route& route, const Cluster& cluster, const Layout& layout,
@@ -92,8 +92,8 @@ struct Paths {
   double inside = 1, between = 1;  ///< bytes within a node and between nodes, relative to separate messages
 };
 /// If the number of nodes is limited, a token is sent once to each of its nodes and forwarded from there to the
-/// experts. If a rank receives a token once for all its experts, its messages are the X ranks reached on average, not
-/// its K experts.
+/// experts. If a rank receives a token once for all its experts, its messages go to the X ranks reached on average, not
+/// to its K experts.
 Paths paths(const CollectiveCall& e, const Route& route, const Layout& layout) {
   if (e.routing.top_k == 0) return {};
   const auto k = static_cast<double>(e.routing.top_k);

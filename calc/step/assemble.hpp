@@ -25,7 +25,7 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
                    const Cluster& cluster);
 
 /// Time of the messages of one collective over the levels that join its group, g of its ranks on the innermost level
-/// and n of such groups on the next: a ring of g ranks, then a ring of n for each of the g shares, on links that the
+/// and n such groups on the next: a ring of g ranks, then a ring of n for each of the g shares, on links that the
 /// shares do not compete for.
 ///   reduce-scatter, all-gather: (g-1)/g M / B_0 + (n-1)/n (M/g) / B_1 + ...; an all-reduce is both
 /// If nodes hold unequal parts of a group of N ranks (calc/links/route.hpp), f ranks in the smallest part, the links of
@@ -35,7 +35,7 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 ///   all-reduce: 2 (n-1)/n (M/f) / B_1: between nodes a ring of n may divide M freely, and all nodes send equally
 ///   all-to-all: (N-f)/N M / B_1: a rank of the smallest part sends M/N to each of the N - f others
 /// With N = f n these are the formulas above. The first and the last are also lower bounds for any algorithm; an
-/// all-reduce must move at least M/f, as two nodes do, because no sum is known outside without the part's own
+/// all-reduce must move at least M/f, as two nodes do, because no sum is complete outside the part without its
 /// contribution. Layout::collectives replaces a level's ring of n by other algorithms of an all-reduce, for its share
 /// M' of M:
 ///   tree         2 M' / B and 2 ceil(log2 n) latencies, outside the innermost level: double binary trees, each half of
@@ -52,7 +52,7 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 /// Sources: Megatron-LM (arXiv:2104.04473) section 4 for shares of the network per rank; Thakur et al. 2005; NCCL 2.4
 /// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Not modeled: NCCL's protocols,
 /// whose thresholds and bandwidths are fitted to each generation of GPUs. No protocol is faster than this model, which
-/// has the latency of the one for short messages and the bandwidth of the one for long messages.
+/// has the latency of the protocol for short messages and the bandwidth of the protocol for long messages.
 CommunicationTime communication_time(const CollectiveCall& e, const Layout& layout, const Cluster& cluster,
                                      const LinkRates& reached = {});
 /// Whether an operation's time is linear in messages and bytes, i.e. the algorithm does not depend on the size.

@@ -21,7 +21,7 @@ class RankEnd {
         pipeline_(pipeline) {}
 
   /// Gradient reductions other than across data-parallel ranks: of weights that tensor-parallel ranks replicate; of a
-  /// token embedding that the first and the last stage share; in DualPipe, of the rank's chunks (its shards), of which
+  /// token embedding that the first and the last stage share; in DualPipe, of the rank's chunks (its shards), because
   /// another rank holds a copy.
   Spent sums(const HeldRows& rows) const;
   /// Seconds to update the rank's states; `device` is the total of update().

@@ -24,7 +24,7 @@ double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rat
   return step_time(compute, cost, rates).total() / compute;
 }
 
-/// Converts prices to seconds, at the rates of a bound or of an estimate, and with the links.
+/// Converts prices to seconds, at bound or estimated rates, with the collectives' times from `links`.
 class Clock {
  public:
   Clock(const Prices& prices, const Plan& plan, const Layout& layout, Links& links, Efficiency e)
@@ -127,8 +127,8 @@ class Clock {
 
   /// Subtracts from backward the tensor-parallel time that weight gradients hide, and moves gathers that only weight
   /// gradients need to backward_weight. A schedule that defers weight gradients also defers these gathers; otherwise
-  /// the sum is the same. If deferred, input gradients hide no more than fits into their `left` seconds, and gathers no
-  /// more than fits into the weight gradients.
+  /// the sum is the same. If deferred, input gradients hide no more than fits into their `left` seconds, and weight
+  /// gradients hide no more of the gathers than fits into their own seconds.
   void hide(const PassPrice& pass, Seconds left, RowTime& t) {
     const Seconds work = t.backward_weight.total(), more = hidden_by_weights(pass, work);
     const Seconds gathers = seconds_of(pass, &CollectiveCall::for_weights);
@@ -157,7 +157,7 @@ class Clock {
   }
 
   /// Seconds that a device, busy for `busy` seconds, waits for the host that launches its kernels and collectives.
-  /// Device and host run concurrently, and at times either is the slower: together they take (busy^6 + host^6)^(1/6)
+  /// Device and host run concurrently, and either can be slower at times: together they take (busy^6 + host^6)^(1/6)
   /// seconds. The exponent is chosen, not fitted: 1 would be a sum, infinity a maximum. Not counted: host work other
   /// than launches.
   Seconds waiting_for_host(const PassPrice& pass, Seconds busy) const {

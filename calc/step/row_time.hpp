@@ -27,7 +27,7 @@ struct RowTimes {
   InplaceVector<RowTime, most_rows> recomputed{};
   Count first_recomputed = 0;  ///< number of first layers of each chunk that are recomputed
   Count modules = 0;           ///< number of MTP modules; the last three rows are their parts
-  double hidden = 1;           ///< fraction of gathers and reductions that other work hides
+  double hidden = 1;           ///< fraction of gathers and reductions hidden by other work
   bool lands = false;          ///< gradients go to host memory once per step
   /// Stall of a chunk's slot for its message to or from the next stage: with one chunk per rank, and with several.
   Seconds send{}, send_of_chunks{};
@@ -37,7 +37,7 @@ struct RowTimes {
   const RowTime& head() const { return *(rows.end() - mtp().size() - 1); }
   /// The input, layer and head of one MTP module, or an empty span.
   std::span<const RowTime> mtp() const { return {rows.end() - (modules > 0 ? 3 : 0), rows.end()}; }
-  /// Calls f(row, n) for each kind of layer of which the chunk has n, separately for recomputed layers.
+  /// Calls f(row, n) for each kind of layer with n layers in the chunk, separately for recomputed layers.
   template <typename F>
   void for_each_kind(const LayerKinds& kinds, const ModelChunk& c, const F& f) const {
     for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -62,13 +62,13 @@ constexpr const Rates& rates_of(const Prices& prices, Efficiency e) {
   return e == Efficiency::full ? prices.bound_rates : prices.estimated_rates;
 }
 
-/// Seconds of sending a micro-batch's activations from one stage to the next, or its gradients back. Tensor-parallel
-/// ranks without sequence parallelism hold the same activations: each sends its part over its own share of the network,
-/// and the receivers gather the whole (Megatron-LM, arXiv:2104.04473, section 4.1).
+/// Seconds to send a micro-batch's activations from one stage to the next, or its gradients back. Tensor-parallel ranks
+/// without sequence parallelism hold the same activations: each sends its part over its own share of the network, and
+/// the receivers gather the whole (Megatron-LM, arXiv:2104.04473, section 4.1).
 Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e);
 
 /// Seconds of the ring of c context-parallel ranks in one direction of a layer (arXiv:2310.01889). Attention's core
-/// runs in c steps, one for the keys and values of each rank. A rank sends a block of keys and values on during every
+/// runs in c steps, one for the keys and values of each rank. A rank passes on a block of keys and values during every
 /// step but the last, and in backward the block's gradients during every step but the first: c - 1 messages of each
 /// overlap with c - 1 steps. The last message returns the gradients to their rank without overlap. Not modeled: the
 /// first and the last step of backward overlap with one message each, not two; steps of unequal work.
@@ -116,13 +116,13 @@ class Links {
 
 /// Rows in the order of the prices. Gradients of sharded states (ZeRO) are reduce-scattered, weights gathered; without
 /// sharding gradients are all-reduced. Each row sends one message (a bucket per layer). Gradients travel in the plan's
-/// gradient format, weights in the training format. The head's gradients include those of a copy of the token
+/// gradient format, weights in the training format. The head's gradients include the gradients of a copy of the token
 /// embedding, if the last stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose
 /// hybrid sharding also all-reduces each shard across the replicas. Transfers to and from host memory in every
 /// micro-batch are exposed as in calc/training/offload.hpp, in backward under backward_input; with separate weight
-/// gradients, each transfer is under the gradients that it overlaps with. A collective inside a layer of e seconds, of
-/// which a fraction `hidden` can overlap with the layer's work of w seconds, is exposed for e - hidden min(w, e); each
-/// of several collectives overlaps with the work that the previous ones leave.
+/// gradients, each transfer is under the gradients that it overlaps with. If a fraction `hidden` of an e-second
+/// collective inside a layer can overlap with the layer's w seconds of work, e - hidden min(w, e) seconds are exposed;
+/// each of several collectives overlaps with the work left by the previous ones.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
                    Efficiency e);

@@ -107,7 +107,7 @@ void SlotEvents::leg(const ChunkUnit& u, const Leg& l) {
   }
 }
 
-/// Puts a direction of a row, overlapped with its host transfers, except for expert collectives that can overlap with
+/// Puts one direction of a row, overlapped with its host transfers, except for expert collectives that can overlap with
 /// other slots.
 void SlotEvents::pass(const ChunkUnit& u, const RowPass& row) {
   const auto legs = [&] {

@@ -35,9 +35,9 @@ struct Ahead {
 
 /// Puts slots on a timeline. A slot begins and ends with a mark on its rank's compute stream.
 ///
-/// Work of a seconds and a concurrent collective of b seconds overlap for `fraction` of min(a, b). If the work is
-/// longer, the collective starts first, and the work starts by that overlap before the collective ends. Otherwise the
-/// work starts first, and the collective starts by that overlap before the work ends.
+/// Work of `a` seconds and a concurrent collective of `b` seconds overlap for `fraction` of min(a, b). If the work is
+/// longer, the collective starts first, and the work starts that much time before the collective ends. Otherwise, the
+/// work starts first, and the collective starts that much time before the work ends.
 class SlotEvents {
  public:
   SlotEvents(Timeline& timeline, const Pipeline& p, std::span<const ChunkUnits> chunks, const Sharing& sharing)
@@ -72,7 +72,7 @@ class SlotEvents {
     Group group = Group::tensor;
     TaskKind within = TaskKind::mark;  ///< the work that it belongs to
     std::optional<bool> backward{};    ///< part of the slot: gradients (true) or forward; empty: the part being put
-    Count earlier = 0;                 ///< number of micro-batches before the slot's
+    Count earlier = 0;                 ///< number of micro-batches by which it precedes the slot's micro-batch
   };
   /// A chain of tasks, and a shorter task that begins together with the first of them.
   struct Loads {

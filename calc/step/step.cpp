@@ -128,7 +128,7 @@ class StepClock {
     }
   }
 
-  /// Exposed seconds of a collective that takes `all`, of which at least `bare` are exposed.
+  /// Exposed seconds of a collective that takes `all` seconds, at least `bare` of them exposed.
   Seconds exposed(Seconds all, Seconds bare) const { return bare + (1 - rows_.hidden) * (all - bare); }
 
   /// Time at which a chunk's first forward can begin. The rank gathers weights chunk by chunk in model order, which is
@@ -205,8 +205,8 @@ class StepClock {
     return rows;
   }
 
-  /// A rank's micro-batches, including stalls for data-parallel collectives. Time saved by paired slots is taken from
-  /// expert collectives.
+  /// A rank's micro-batches, including stalls for data-parallel collectives. Time saved by paired slots is subtracted
+  /// from expert collectives.
   Spent work_of(Count rank) const {
     Spent one;
     for_each_chunk(rank, [&](Count q, Count) {

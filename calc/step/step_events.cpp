@@ -185,7 +185,7 @@ class StepBuilder {
   }
   Seconds end_of(std::size_t task) const { return timeline_.tasks()[task].end; }
 
-  /// Delays a rank's reductions and transfers to host memory by the unhidden part of their possible overlap. The
+  /// Delays a rank's reductions and transfers to host memory by the exposed part of their possible overlap. The
   /// timeline must have run.
   void put_off(const RankSums& r) {
     const double exposed = 1 - s_.sharing.fraction;
@@ -211,8 +211,8 @@ class StepBuilder {
     if (sums > Seconds()) done_.push_back({rank, add(sharing(rank), TaskKind::reduce_gradients, sums)});
   }
 
-  /// Makes a task wait for the reductions of all ranks; if updates are validated afterward, only for those of this
-  /// rank.
+  /// Makes a task wait for the reductions of all ranks; if updates are validated afterward, only for this rank's
+  /// reductions.
   void wait_for_sums(std::size_t task, Count rank) {
     for (const Done& d : done_)
       if (!validates_after(s_.pipeline.schedule) || d.rank == rank) timeline_.wait_for(task, d.task);
@@ -239,7 +239,7 @@ class StepBuilder {
     }
     return *first;
   }
-  /// Time from the begin of a rank's step to the end of its updates, for the slowest rank.
+  /// Time from the beginning of a rank's step to the end of its updates, for the slowest rank.
   Seconds from_step_to_step() {
     Seconds longest;
     for (const Done& d : updates_) longest = std::max(longest, end_of(d.task) - begin_of(d.rank));

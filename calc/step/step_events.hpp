@@ -12,7 +12,7 @@ struct StepSeconds {
   Pipeline pipeline{};
   std::vector<ChunkUnits> chunks;  ///< by model chunk
   std::vector<Seconds> sends;      ///< by boundary between model chunks
-  std::vector<Seconds> sums;       ///< by rank: once-per-step reductions other than of data-parallel gradients
+  std::vector<Seconds> sums;       ///< by rank: once-per-step reductions other than data-parallel gradient reductions
   std::vector<Seconds> updates;    ///< by rank: the optimizer pass
   std::vector<Seconds> on_host;    ///< by rank: updates on the host and concurrent weight transfers, if any
   Sharing sharing{};
@@ -22,16 +22,17 @@ StepSeconds step_seconds(const Prices& prices, const Plan& plan, const Layout& l
                          const Partition& partition, Efficiency e = Efficiency::full);
 
 /// Appends a step to an empty timeline, runs it and returns its seconds. If updates are validated afterward
-/// (validates_after), a rank's next step begins with the end of its update, and the seconds are between steps.
+/// (validates_after), a rank's next step begins when its update ends, and the seconds are from step to step.
 ///   gather_weights    ZeRO-1 and -2: from the step's start on, unit by unit; a unit's first forward waits for its own,
 ///                     and longer if the possible overlap is not fully hidden
 ///   slots             as in calc/step/slot_events.hpp, with ZeRO-2's overlapped reductions (no pipeline) and all
 ///                     gathers and reductions of ZeRO-3
-///   reduce_gradients  a unit's when its last gradients are ready, chunk after chunk in the order in which their last
-///                     backwards end, or later, likewise; the other sums of the rank follow (unit -1)
-///   offload_gradients  a unit's, when they are reduced
-///   optimizer         on all ranks at once, when the last has its sums, because clipping needs the norm of all
-///                     gradients; if validated afterward, on every rank when it has its own
+///   reduce_gradients  a unit's, when its last gradients are ready, chunk by chunk in the order in which their last
+///                     backwards end, or later if the possible overlap is not fully hidden; the rank's other
+///                     reductions follow (unit -1)
+///   offload_gradients  a unit's, when its gradients are reduced
+///   optimizer         on all ranks at once, when the last rank's reductions are done, because clipping needs the
+///                     norm of all gradients; if validated afterward, on every rank when its own are done
 ///   update_on_host    at the same time, if the rank's gradients are on the host
 Seconds add_step(Timeline& timeline, PipelineTasks& tasks, const StepSeconds& s);
 

@@ -12,7 +12,7 @@ namespace {
 /// Seconds of a pass without collectives and transfers.
 Seconds own_work(const Spent& s) { return s[Part::matmul] + s[Part::attention] + s[Part::elementwise] + s[Part::host]; }
 
-/// Makes units from rows.
+/// Builds units from rows.
 class UnitMaker {
  public:
   UnitMaker(const Prices& prices, const RowTimes& times, const Plan& plan, const Layout& layout, const Cluster& cluster,
@@ -103,7 +103,7 @@ class UnitMaker {
     return weights;
   }
 
-  /// Which messages of a collective to count: all, those that only weight gradients wait for, or all except these.
+  /// Messages of a collective to count: all, all except those that only weight gradients wait for, or only the latter.
   enum class Messages : std::uint8_t { all, not_for_weights, for_weights };
   void add_collectives(const PassPrice& pass, Messages which, Leg& leg) {
     for (const CollectiveCall& e : pass.collectives) {

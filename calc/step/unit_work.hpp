@@ -1,6 +1,6 @@
 #pragma once
-/// The work of the units of a chunk: embedding, each layer, head, each MTP module. Tasks are made from units, with the
-/// full seconds of collectives; calc/step/row_time.hpp has only exposed seconds.
+/// The work of the units of a chunk: embedding, each layer, head, each MTP module. Tasks are created from units, with
+/// the full seconds of collectives; calc/step/row_time.hpp has only exposed seconds.
 
 #include <vector>
 
@@ -20,27 +20,27 @@ struct LegWork {
   TaskKind kind = TaskKind::forward;
   Seconds seconds{};
 };
-/// Sequential work, and its collectives, which begin before the end of the work by their hidden seconds.
+/// Sequential work and its collectives, whose hidden seconds precede the end of the work.
 struct Leg {
   std::vector<LegWork> works{};
   std::vector<GroupCollective> collectives{};
   Seconds hidden{}, hidden_experts{};  ///< hidden seconds of all other collectives, and of expert collectives
 };
 
-/// A direction of a row, and the concurrent transfers from and to the host.
+/// One direction of a row, and the concurrent transfers from and to the host.
 struct RowPass {
   std::vector<Leg> legs{};
   Seconds up{}, down{};
 };
 
-/// A unit of the model in one micro-batch. An MTP module has three rows, all others have one.
+/// A unit of the model in one micro-batch. An MTP module has three rows, every other unit has one.
 struct ChunkUnit {
   Count number = 0;      ///< index: embedding 0, then layers from 1 on, head, MTP modules
   bool outside = false;  ///< embedding or head
   std::vector<RowPass> forward{};
   /// Backward pass; weight gradients are in `weights` if scheduled separately.
   std::vector<RowPass> backward{}, weights{};
-  Seconds gather{}, reduce{}, down{};  ///< of weights; of gradients; of gradients to host memory, once per step
+  Seconds gather{}, reduce{}, down{};  ///< of weights; of gradients; once per step, of gradients to host memory
 };
 
 struct ChunkUnits {

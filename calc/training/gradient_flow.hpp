@@ -18,7 +18,7 @@ bool result_asks(const Op& op);
 bool has_input_gradient(const Op& op);
 
 /// Marks every operator whose inputs require gradients, given whether the list's input does. Collectives then skip
-/// unneeded gradients and regather only tensors that backward reads. Returns whether the result requires one.
+/// unneeded gradients and regather only tensors that backward reads. Returns whether the result requires a gradient.
 bool mark_asking(OpList& ops, bool input_asks);
 
 }  // namespace llmcalc

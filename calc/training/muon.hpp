@@ -1,6 +1,6 @@
 #pragma once
-/// Muon (Jordan et al. 2024, github.com/KellerJordan/Muon; arXiv:2502.16982): Newton-Schulz iterations make the
-/// momentum of every block matrix orthogonal before it is subtracted. AdamW updates all other parameters.
+/// Muon (Jordan et al. 2024, github.com/KellerJordan/Muon; arXiv:2502.16982): Newton-Schulz iterations orthogonalize
+/// the momentum of every block matrix before it is subtracted. AdamW updates all other parameters.
 
 #include "calc/cost/cost.hpp"
 

@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Number of elements in a rank's shard of a row: its own and those of its experts.
+/// Number of elements in a rank's shard of a row, including the shard of its experts.
 Count shard(Count own, Count experts, const Layout& l) {
   return add(shard_of(l, ParameterClass::dense, own), shard_of(l, ParameterClass::experts, experts));
 }

@@ -16,8 +16,9 @@
 ///   activations  A fraction of the bytes that every layer saves for backward (of its input, if recomputed) goes to the
 ///                host during the layer's forward and returns during its backward. The fraction applies to every layer
 ///                rather than to some layers: an even load, which overlaps best. The device holds the rest, plus one
-///                layer's bytes in transit. Tensors saved by embedding and head stay. Sources: PyTorch's save_on_cpu;
-///                TransformerEngine's get_cpu_offload_context, which also spreads the transfers of whole layers.
+///                layer's bytes in transit. Tensors saved by embedding and head stay on the device. Sources: PyTorch's
+///                save_on_cpu; TransformerEngine's get_cpu_offload_context, which also spreads the transfers of whole
+///                layers.
 ///   weights      A fraction of the rank's weights (under ZeRO-3 of its shard, which is gathered from the devices) is
 ///                fetched for forward, and a layer's also for backward: the lookup's gradient does not read the table,
 ///                and the head's backward follows its forward. A recomputed layer uses one fetch for both passes.

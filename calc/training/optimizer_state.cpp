@@ -1,4 +1,4 @@
-// Bytes that an optimizer holds and moves.
+// Bytes that an optimizer stores and moves.
 
 #include "calc/memory.hpp"
 

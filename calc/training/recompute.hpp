@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Whether the module holds the operator. Names follow Megatron-Core's --recompute-modules:
+/// Whether the operator belongs to the module. Names follow Megatron-Core's --recompute-modules:
 ///   core  attention's core and its context-parallel communication (core_attn); an indexer's selection is saved
 ///   norm  the norms of the residual stream (layernorm)
 ///   act   the activation of the MLP and its product with the gate (moe_act)
@@ -14,7 +14,7 @@ namespace llmcalc {
 ///   up    latent attention's projections from the latent rows, with their norms and RoPE (mla_up_proj)
 bool holds(RecomputeModule m, const Op& op);
 
-/// Whether one of the modules holds the operator.
+/// Whether the operator belongs to one of the modules.
 bool holds_any(RecomputeModules modules, const Op& op);
 
 /// Whether the operator's result is discarded and recomputed in backward for all its readers. For the core and for the
