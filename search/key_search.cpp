@@ -124,7 +124,7 @@ void KeySearch::search_stages(Count stages) {
   for (const Run& run : all) search_run(run);
 }
 
-/// Whether a lower bound of the memory, for any partition and schedule, exceeds the device's.
+/// Whether a lower bound on the memory, for any partition and schedule, exceeds the device's.
 bool KeySearch::exceeds_alone() {
   try {
     const double least = least_peak(prices(micro_batches(plan_, layout_) > 1), plan_, layout_);
@@ -134,7 +134,8 @@ bool KeySearch::exceeds_alone() {
   }
 }
 
-/// Whether a lower bound shows that all plans with these stages exceed the memory, or those with a smaller micro-batch.
+/// Whether a lower bound shows that all plans with these stages exceed the memory. Stores the micro-batch, since larger
+/// ones exceed it too.
 bool KeySearch::exceeds_memory() {
   Candidate any = now_;
   any.micro_batch = 1;
@@ -159,7 +160,7 @@ bool KeySearch::fits(Bytes bytes, Bytes host) const {
   return bytes <= usable_ && space_.cluster.device.host.holds(host);
 }
 
-/// Whether bounds of its time admit a plan to the lists; any plan if any that fits suffices.
+/// Whether bounds on its time admit a plan to the lists; always true if any plan that fits suffices.
 bool KeySearch::is_promising(const Pipeline& p, Seconds least, Bytes bytes) {
   if (until_ == Until::fit) return true;
   const Zero zero = layout_.zero;
@@ -251,7 +252,7 @@ void KeySearch::price_classes() {
   for (const Count r : staging_->kinds_of_ranks()) held_.push_back(held_sums(*prices_, staging_->held(r)));
 }
 
-/// Live activations of a rank at one moment, including activations in host memory.
+/// Live activations of a rank at one point in time, including activations in host memory.
 StageAlive KeySearch::alive_at(const SavedMoment& moment) const {
   StageAlive alive;
   for (const SavedOfClass& k : moment)
@@ -259,7 +260,7 @@ StageAlive KeySearch::alive_at(const SavedMoment& moment) const {
   return alive;
 }
 
-/// Computes the live tensors of the ranks that can be the fullest.
+/// Computes the live tensors of the ranks that may be the fullest.
 void KeySearch::price_ranks(const Pipeline& p) {
   ranks_.clear();
   for (const RankSaved& r : staging_->saved(p)) {
@@ -297,7 +298,7 @@ void KeySearch::price_sharded(Zero zero) {
     classes_[i].seconds[stage] = chunk_seconds(*prices_, used, layout_, chunks[i], micro_batches(plan_, layout_));
 }
 
-/// Lower bound of the seconds until all gradients are reduced: the bound of calc/pipeline/bound.hpp, plus the reduction
+/// Lower bound on the seconds until all gradients are reduced: the bound of calc/pipeline/bound.hpp, plus the reduction
 /// after a rank's last backward. If ranks update without waiting for each other, it is the bound of the slowest rank.
 /// Zero::none without `sums` gives a bound for all ZeRO stages, which only add stalls. Under offload each ZeRO stage
 /// needs its own bound, because higher stages have smaller shards.
@@ -338,9 +339,8 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   return longest;
 }
 
-/// Lower bound of the seconds of the optimizer pass, on device and host: those of the rank with the most work. If ranks
-/// update without waiting for each other, those of the rank with the least work, since another rank may determine the
-/// step.
+/// Lower bound on the seconds of the optimizer pass, on device and host: the time of the rank with the most work or, if
+/// ranks update without waiting for each other, with the least work, since another rank may determine the step.
 Seconds KeySearch::least_update() const {
   const Rates& rates = rates_of(*prices_, efficiency_);
   InplaceVector<Seconds, max_layers> all;

@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Compares the plans of several keys in turn and keeps the best.
+/// Compares the plans of several keys, one key at a time, and keeps the best.
 class KeySearch {
  public:
   /// `until`: whether any plan that fits suffices.
@@ -22,7 +22,7 @@ class KeySearch {
   const Best& best() const { return best_; }
   const Front& front() const { return front_; }
   const SearchCounts& counts() const { return counts_; }
-  /// Whether no further plan is needed.
+  /// Whether no more plans are needed.
   bool ends() const { return until_ == Until::fit && !best_.list().empty(); }
 
  private:
@@ -31,7 +31,7 @@ class KeySearch {
     ChunkAlive alive{};
     std::array<ChunkSeconds, 4> seconds{};  ///< by ZeRO stage
   };
-  /// A rank that can be the fullest: its states and live tensors.
+  /// A rank that may be the fullest: its states and live tensors.
   struct PricedRank {
     HeldSums sums{};
     StageAlive alive{};

@@ -26,7 +26,7 @@ Space with_value(const Space& space, const LargestQuestion& q, Count value);
 Count value_of(const Space& space, const LargestQuestion& q);
 
 /// The model with another number of layers: its first layers, then layers that repeat the shortest period of layer
-/// kinds in the second half of the model (dense layers before those with experts keep their place).
+/// kinds in the second half of the model (dense layers that precede the layers with experts keep their place).
 Arch of_layers(const Arch& arch, Count layers);
 
 struct TriedValue {
@@ -34,9 +34,10 @@ struct TriedValue {
   std::optional<Found> plan{};  ///< a plan that fits, if any
 };
 struct LargestFound {
-  std::optional<Count> value{};  ///< absent: no value that was tried fits
-  bool any = false;      ///< for batch: any larger batch also fits, because no more micro-batches are then in flight
-  bool bounded = false;  ///< the upper limit was reached: learned positions, or max_layers
+  std::optional<Count> value{};   ///< absent: no value tried fits
+  bool any = false;               ///< for batch: any larger batch also fits, because it does not increase the number of
+                                  ///< micro-batches in flight
+  bool bounded = false;           ///< the upper limit was reached: learned positions, or max_layers
   std::vector<TriedValue> tried;  ///< in the order of the trials
   bool stopped = false;           ///< the search was stopped early: `value` is the largest value known to fit
 };

@@ -7,7 +7,8 @@
 namespace llmcalc {
 namespace {
 
-/// At most the bytes that a layer saves on the device. Groups of recomputed layers share one input, which counts as 0.
+/// Lower bound on the bytes that a layer saves on the device. Groups of recomputed layers share one input, which counts
+/// as 0.
 Bytes least_saved(const LayerPrice& row, const Plan& plan) {
   const auto on_device = [&](Bytes all) { return all - share_of(all, plan.offload.activations); };
   const Bytes all = on_device(row.alive.saved), input = on_device(row.backward ? row.alive.input : Bytes());

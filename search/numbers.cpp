@@ -7,7 +7,7 @@ namespace {
 
 Seconds compute(const PassPrice& pass) { return pass.bound.compute; }
 
-/// At most the time of matmuls at the peak rate.
+/// Lower bound on the time of matmuls at the peak rate.
 Seconds matmul_compute(const PassPrice& pass) {
   const Seconds others = pass.bound_work.attention + pass.bound_work.elementwise;
   return std::max(Seconds(), pass.bound.compute - others);

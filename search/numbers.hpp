@@ -1,5 +1,5 @@
 #pragma once
-/// Device counts: those worth trying, the best plans of each, and the smallest that reaches a goal.
+/// Device counts: the counts worth trying, the best plans for each, and the smallest count that reaches a goal.
 
 #include "search/search.hpp"
 
@@ -14,12 +14,12 @@ std::vector<Count> numbers_up_to(Count most);
 /// Whether a link joins `gpus` devices and some layout of the space uses exactly that many.
 bool holds_layout(const Space& space, Count gpus);
 
-/// Lower bound of the device-seconds of a step: the matmuls of forward and backward for every sequence at the peak
+/// Lower bound on the device-seconds of a step: the matmuls of forward and backward for every sequence at the peak
 /// rate, without recomputation. Excludes memory-bound time, collectives and the optimizer.
 Seconds least_device_seconds(const Space& space);
 
-/// Lower bound of the estimated device-seconds of a step: the same matmuls at the highest rate that the software
-/// reaches on the device, if that is known.
+/// Lower bound on the estimated device-seconds of a step: the same matmuls at the highest rate that the software
+/// reaches on the device, if known.
 Seconds least_estimated_device_seconds(const Space& space);
 
 /// The search result for one device count.
@@ -39,13 +39,13 @@ Seconds run_time(const Space& space, const Found& f, double tokens);
 
 /// The smallest device count that reaches a goal.
 struct FewestGpus {
-  std::optional<Found> found{};  ///< the best plan on the fewest devices that reach the goal; absent: no device count
-                                 ///< that was tried reaches it
+  std::optional<Found> found{};  ///< the best plan on the fewest devices that reach the goal; absent: no count tried
+                                 ///< reaches it
   std::vector<OfNumber> tried;   ///< in increasing order
   bool stopped = false;          ///< the search was stopped early
 };
-/// Tries powers of two up to the first whose best plan reaches the goal, and `most`; then, in increasing order, every
-/// count from `least` up to that one that holds a layout. No count below `least` may reach the goal.
+/// Tries powers of two and `most`, until the best plan for a count reaches the goal; then, in increasing order, every
+/// smaller count from `least` on for which a layout exists. Precondition: no count below `least` reaches the goal.
 FewestGpus fewest_gpus(const Space& space, Count least, Count most,
                        const std::function<bool(const Space&, const Found&)>& reaches, const Searching& searching);
 

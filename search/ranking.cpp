@@ -11,7 +11,7 @@ bool is_better(const Found& a, const Found& b) {
   return rank(a) != rank(b) ? rank(a) < rank(b) : simpler(a.candidate, b.candidate);
 }
 
-/// Whether `a` makes `b` redundant in a front. Of equally good plans only the simplest is kept.
+/// Whether `a` makes `b` redundant in a front. Among equally good plans, only the simplest is kept.
 bool covers(const Found& a, const Found& b) {
   if (a.peak == b.peak && a.step == b.step) return !simpler(b.candidate, a.candidate);
   return a.peak <= b.peak && a.step <= b.step;

@@ -29,7 +29,7 @@ std::vector<FamilyKey> keys_of(const Space& space, const SearchPart& part) {
   return some;
 }
 
-/// Searches the keys of a part in turn.
+/// Searches the keys of a part one by one.
 class Search {
  public:
   Search(const Space& space, const SearchPart& part, const Watch& watch)
@@ -46,7 +46,7 @@ class Search {
   }
 
  private:
-  /// Searches keys that need little memory until some plan fits, so that a search that is stopped early has a result.
+  /// Searches keys that need little memory until some plan fits, so that a search stopped early has a result.
   bool find_one() {
     constexpr std::size_t most = 64;
     std::stable_sort(keys_.begin(), keys_.end(), [](const FamilyKey& a, const FamilyKey& b) {
@@ -67,7 +67,8 @@ class Search {
     if (watch_.until == Until::fit) return true;  // already sorted by memory
     const auto rest = keys_.begin() + static_cast<std::ptrdiff_t>(done_);
     std::stable_sort(rest, keys_.end(), [](const FamilyKey& a, const FamilyKey& b) { return a.family < b.family; });
-    std::vector<std::tuple<double, Count, double, std::size_t>> promises;  // of the family; the family; of the key
+    // The family's promise, the family, the key's promise, and the key's index.
+    std::vector<std::tuple<double, Count, double, std::size_t>> promises;
     for (std::size_t i = done_, first = 0; i < keys_.size(); ++i) {
       const Count family = keys_[i].family;
       const double promise = finder_.promise(keys_[i].key);

@@ -36,9 +36,9 @@ struct SearchPart {
 };
 
 /// Compares all plans of the space, or of a part. Computes the memory of every plan, and its time unless a bound shows
-/// that it enters neither list. Plans that would enter a list must also pass the space's process_fits; the counts only
-/// compare tensors with the memory. For the plans found, train() gives the same seconds and bytes. Preconditions: the
-/// device has a peak for the plan's precision, and the device counts are positive.
+/// that it enters neither list. Plans that would enter a list must also pass the space's process_fits; the counts
+/// compare only tensors with the memory. For the plans found, train() gives the same seconds and bytes. Preconditions:
+/// the device has a peak for the plan's precision, and the device counts are positive.
 SearchResult search(const Space& space, const SearchPart& part = {}, const Watch& watch = {});
 
 /// The result of a search, merged from the results of all its parts in any order.

@@ -162,7 +162,7 @@ std::vector<T> stated_or(const std::optional<T>& given, std::vector<T> all) {
   return given ? std::vector<T>{*given} : std::move(all);
 }
 
-/// The given degree, else all divisors of n, or 1 if the software has no such parallelism.
+/// The given degree, otherwise all divisors of n, or 1 if the software has no such parallelism.
 std::vector<Count> degrees(Count given, bool launchable, Count n) {
   return stated_or(given, launchable ? divisors(n) : std::vector<Count>{1});
 }
@@ -270,7 +270,7 @@ std::vector<Zero> all_zeros(const Space& space, const Candidate& c) {
   if (!can_shard(space, c)) return {space.fixed.zero.value_or(Zero::none)};
   if (space.fixed.zero) return {*space.fixed.zero};
   const Layout l = layout_of(space, c);
-  if (!shares_parameters(l)) {  // host has the states, from stage 2 the gradients; stage 3 holds other weight shards
+  if (!shares_parameters(l)) {  // the host stores states, from stage 2 gradients; in stage 3 other weight shards
     if (space.plan.offload.weights.numerator == 0 || !gathers_weights(space.plan)) return {Zero::none, Zero::gradients};
     return {Zero::none, Zero::gradients, Zero::weights};
   }

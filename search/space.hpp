@@ -39,7 +39,7 @@ struct Candidate {
 /// groups. A total order of candidates.
 bool simpler(const Candidate& a, const Candidate& b);
 
-/// Values that are given; a value that is absent or 0 is searched.
+/// Given values; a value that is absent or 0 is searched.
 struct Fixed {
   Count tp = 0, cp = 0, ep = 0, etp = 0, pp = 0, chunks = 0, micro_batch = 0;
   std::optional<bool> sp{};
@@ -61,7 +61,7 @@ struct Launchable {
 
 /// A model, the given part of its plan and layout, a cluster and an objective. The plan sets seq, global_batch,
 /// optimizer and formats; the layout sets the method of context parallelism, the order of its axes, the load of experts
-/// and the way to shard states.
+/// and how states are sharded.
 struct Space {
   Arch arch{};
   Plan plan{};
@@ -116,7 +116,7 @@ Objection objection(const Arch& arch, const Plan& plan, const Layout& layout, co
 /// The objection to a layout, for any schedule and chunks.
 Objection layout_objection(const Space& space, const Candidate& c);
 
-/// Whether ZeRO has an effect: there are ranks to shard states over, or a host that holds its gradients.
+/// Whether ZeRO has an effect: there are ranks to shard states over, or a host that stores gradients.
 bool can_shard(const Space& space, const Candidate& c);
 
 /// Divisors of n, and the powers of two among them, in increasing order.

@@ -22,7 +22,7 @@ bool covers(const SavedMoment& a, const SavedMoment& b) {
   return true;
 }
 
-/// Collects the moments of a rank that are covered by no other moment.
+/// Collects the moments of a rank that no other moment covers.
 class Moments {
  public:
   /// `class_of`: classes of the rank's local chunks.

@@ -1,5 +1,5 @@
 #pragma once
-/// The chunks of a pipeline in a search: which chunks are alike, and which ranks can be the fullest.
+/// The chunks of a pipeline in a search: which chunks are alike, and which ranks may be the fullest.
 
 #include <map>
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace llmcalc {
 
-/// Numbers of chunks of one class that a rank holds at some moment: with activations, and with only the tensors for
-/// weight gradients.
+/// Numbers of chunks of one class that a rank holds at one point in time: with activations, and with only the tensors
+/// for weight gradients.
 struct SavedOfClass {
   Count chunk_class = 0, activations = 0, for_weights = 0;
   constexpr bool operator==(const SavedOfClass&) const = default;
 };
 using SavedMoment = std::vector<SavedOfClass>;
 
-/// A rank that can be the fullest for some chunk sizes, and its possible peaks in order. No peak holds at least as many
+/// A rank that may be the fullest for some chunk sizes, and its possible peaks in order. No peak holds at least as many
 /// chunks of every class as another peak.
 struct RankSaved {
   Count rank = 0;
@@ -38,7 +38,7 @@ class Staging {
   /// One rank for each distinct set of rows; kind_of_rank(): the index in this list of a rank's set.
   std::span<const Count> kinds_of_ranks() const { return distinct_; }
   std::size_t kind_of_rank(Count rank) const { return kind_of_[static_cast<std::size_t>(rank)]; }
-  /// The ranks that can be the fullest. `p` must be the constructor's pipeline, except for schedule and micro-batches.
+  /// The ranks that may be the fullest. `p` must be the constructor's pipeline, except for schedule and micro-batches.
   const std::vector<RankSaved>& saved(const Pipeline& p);
 
  private:
