@@ -11,7 +11,7 @@ namespace llmcalc {
 class Arrivals {
  public:
   explicit Arrivals(const RequestTraffic& traffic);
-  /// Time of the next arrival; `never` if it depends on an answer that has not been given.
+  /// Time of the next arrival; `never` if it depends on an answer that is not complete.
   Ticks next() const;
   RequestId pop();
   /// Records that the request is answered at `now`.

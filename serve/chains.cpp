@@ -52,7 +52,7 @@ void Scheduler::drop_chains(Sequence& s) {
   s.own = s.prefix = BlockCache::none;
 }
 
-/// Releases the sequence's blocks in an order in which the blocks of its last tokens are evicted first.
+/// Releases the sequence's blocks so that the blocks of its last tokens are evicted first.
 void Scheduler::release(Sequence& s) {
   cache_.give(s.held);
   s.held = s.of_prefix = s.of_own = 0;

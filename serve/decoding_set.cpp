@@ -105,7 +105,7 @@ Count DecodingSet::passes_alike() const {
   return events_.empty() ? 1 : std::max<Count>(1, events_.front().pass - step_);
 }
 
-/// Takes the next valid event that is due.
+/// Removes the next valid event that is due. Returns false if there is none.
 bool DecodingSet::pop(Event& event) {
   while (!events_.empty()) {
     event = events_.front();

@@ -15,8 +15,8 @@ namespace llmcalc {
 using SequenceSlot = std::uint32_t;
 inline constexpr SequenceSlot no_slot = ~SequenceSlot{0};
 
-/// Blocks of one length that sequences allocate as they grow, one token per pass: a sequence allocates in every
-/// `period` passes once.
+/// Blocks of one length that sequences allocate as they grow, one token per pass: a sequence allocates once every
+/// `period` passes.
 class BlockCycle {
  public:
   explicit BlockCycle(Count period) : by_start_(static_cast<std::size_t>(period)) {}
@@ -68,7 +68,7 @@ class DecodingSet {
     Count start = 0, end = 0;  ///< in pass s the context is start + s; pass `end` is the first without the sequence
     Count order = 0;
     std::uint32_t stamp = 0;     ///< stamp of the member's valid events
-    bool grows = false;          ///< the keys that it reads in layers of limited reach still grow
+    bool grows = false;          ///< the number of keys that it reads in layers of limited reach still grows
     bool fills_limited = false;  ///< allocates blocks in the groups of limited reach
     bool present = false;
   };

@@ -13,7 +13,7 @@ namespace llmcalc {
 
 inline constexpr Count most_drafts = 16;
 
-/// A draft at position i is accepted with probability acceptance[i] if those before it were.
+/// A draft at position i is accepted with probability acceptance[i] if all earlier drafts were.
 struct Speculation {
   Count length = 0;  ///< drafts per sequence and pass, at most most_drafts; 0: off
   std::array<double, most_drafts> acceptance{};

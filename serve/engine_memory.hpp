@@ -1,6 +1,6 @@
 #pragma once
 /// Memory of a serving engine on one device by term, and the KV cache that remains. Activations follow vLLM, which runs
-/// its largest pass at startup and keeps the peak of that pass out of the cache.
+/// its largest pass at startup and reserves the peak of this pass outside the cache.
 ///
 ///   activations = max( c S V + H,  A + 3 H )
 ///
@@ -79,8 +79,8 @@ struct EngineMemory {
 Bytes granted_memory(Bytes of_device, double utilization);
 
 /// Memory of one tensor-parallel rank. `granted`: bytes of the device that the engine may fill; for share_of_free the
-/// whole device. For a pipeline, memory of the stage whose cache holds the fewest tokens. Throws
-/// Overflow if a count exceeds 2^63. Precondition: limits above 0.
+/// whole device. For a pipeline, memory of the stage whose cache holds the fewest tokens. Throws Overflow
+/// if a count exceeds 2^63. Precondition: limits above 0.
 EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
                            const EngineLimits& limits, const EngineTerms& terms);
 

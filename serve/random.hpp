@@ -1,6 +1,6 @@
 #pragma once
-/// Random numbers that are the same on every machine: an integer generator, and transforms that use only additions,
-/// multiplications and square roots, since library logarithms may differ between machines in the last bit.
+/// Random numbers that are the same on every machine: an integer generator, and transforms that use
+/// calc/elementary.hpp, since library logarithms may differ between machines in the last bit.
 
 #include <cstdint>
 

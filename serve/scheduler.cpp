@@ -112,7 +112,7 @@ void Scheduler::end_chunks(Ticks end) {
   prompts_.erase(std::remove_if(prompts_.begin(), prompts_.end(), decodes), prompts_.end());
 }
 
-/// Adds the token that the pass of a prompt's last chunk produces.
+/// Adds the token produced by the pass with a prompt's last chunk.
 void Scheduler::give_token(SequenceSlot slot, Ticks end) {
   Sequence& s = sequences_[slot];
   ++s.generated;

@@ -2,8 +2,8 @@
 /// Decides the contents of each pass of one engine, in the order of vLLM's V1 scheduler
 /// (vllm/v1/core/sched/scheduler.py, version 0.19): first the sequences in progress, oldest first, each with its next
 /// token or the next chunk of its prompt; then waiting sequences, as long as the limits on tokens, sequences and blocks
-/// allow. If no block is left for a sequence in progress, the newest sequence is preempted, and the pass admits none.
-/// Times are used only to measure gaps between tokens.
+/// allow. If no block is left for a sequence in progress, the newest sequence is preempted, and the pass admits no
+/// sequence. Times are used only to measure gaps between tokens.
 
 #include <span>
 #include <vector>
@@ -35,7 +35,7 @@ struct PassEnd {
   std::vector<Gap> gaps;
 };
 
-/// End times of the first and the last pass of a row of passes.
+/// End times of the first and the last of several passes in a row.
 struct PassEnds {
   Ticks first = 0, last = 0;
 };

@@ -13,7 +13,7 @@ namespace llmcalc {
 enum class Batching : std::uint8_t {
   continuous,     ///< prompt chunks and decoding sequences in one pass (vLLM V1)
   prompts_first,  ///< prompt-only passes while a prompt can be admitted, otherwise decode passes (vLLM V0)
-  fixed           ///< a batch is admitted when the last one has ended; sequences that end early remain as padding
+  fixed           ///< a batch is admitted when the previous one has ended; sequences that end early remain as padding
 };
 template <>
 inline constexpr auto choices<Batching> =
@@ -43,17 +43,17 @@ struct SchedulerRules {
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;
-  bool prompts_only = false;      ///< requests leave after their first token, for an engine that decodes
+  bool prompts_only = false;      ///< requests leave for a decode engine after their first token
   bool whole_prompt_fits = true;  ///< admits a chunked prompt only if all of it fits (vLLM since 0.18)
 
-  // the cache: a sequence of c tokens holds ceil(c / block_tokens) blocks for every group of layers that see all
-  // tokens; for every group of limited reach ceil(c / limited_block_tokens), at most one more than its window's; and
+  // the cache: a sequence of c tokens has ceil(c / block_tokens) blocks for every group of layers that see all tokens;
+  // ceil(c / limited_block_tokens) blocks for every group of limited reach, at most one more than its window needs; and
   // blocks for its states
   Count block_tokens = 16;
-  Count limited_block_tokens = 0;              ///< of a block of limited reach; 0: block_tokens. All blocks have the
-                                               ///< same bytes, so layers with fewer bytes per token have longer ones
-  Count blocks = Count{1} << 40;               ///< blocks in the cache of one rank
-  Bytes block{};                               ///< bytes of a block on one device
+  Count limited_block_tokens = 0;  ///< of a block of limited reach; 0: block_tokens. All blocks have the same size in
+                                   ///< bytes, so layers with fewer bytes per token have more tokens per block
+  Count blocks = Count{1} << 40;   ///< blocks in the cache of one rank
+  Bytes block{};                   ///< bytes of a block on one device
   Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); at least one of whole reach,
                                                ///< unless the cache holds only states or windows
   Count state_blocks = 0;                      ///< per sequence, for the states of linear attention
@@ -64,16 +64,16 @@ struct SchedulerRules {
 /// The rules for a cache that holds only recurrent states: a block is one state of `each` bytes, and `states` of them
 /// fit, regardless of sequence length. Prompts are not cached.
 SchedulerRules of_states_alone(SchedulerRules rules, Count states, Bytes each = {});
-/// Blocks that a sequence holds for its first `tokens` tokens.
+/// Number of blocks that a sequence uses for its first `tokens` tokens.
 Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
-/// Blocks that a sequence of `tokens` tokens holds at most, while its prompt fills: a group of limited reach then also
-/// holds the tokens of the pass (vLLM, SlidingWindowSpec.max_memory_usage_bytes).
+/// Maximum number of blocks of a sequence of `tokens` tokens, reached during prefill: a group of limited reach then
+/// also stores the tokens of the pass (vLLM, SlidingWindowSpec.max_memory_usage_bytes).
 Count most_blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
 /// Tokens of a block in the groups of limited reach.
 constexpr Count limited_block(const SchedulerRules& rules) {
   return rules.limited_block_tokens > 0 ? rules.limited_block_tokens : rules.block_tokens;
 }
-/// Number of tokens beyond which the groups of limited reach need no further blocks.
+/// Number of tokens beyond which the groups of limited reach need no more blocks.
 Count saturating_tokens(const SchedulerRules& rules, const Reach& reach);
 
 }  // namespace llmcalc

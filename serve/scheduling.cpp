@@ -77,7 +77,7 @@ void Scheduler::serve_in_order(const Served& who) {
   if (who.decoding) stall_unserved();
 }
 
-/// Serves one sequence. Returns false if the pass can serve no further sequence.
+/// Serves one sequence. Returns false if the pass can serve no more sequences.
 bool Scheduler::serve_next(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   const bool decodes = s.state == State::decoding;

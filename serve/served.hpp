@@ -21,7 +21,7 @@ struct PassRecord {
   Count in_progress = 0, waiting = 0, blocks_used = 0;  ///< at the end of the last pass, before requests leave
 };
 
-/// Histogram of the times between consecutive tokens. Bins start at 1 us; each ends 1 % above the one before.
+/// Histogram of the times between consecutive tokens. Bins start at 1 us; each ends 1 % above the previous one.
 class TokenGaps {
  public:
   void add(Ticks gap, Count tokens);
@@ -90,7 +90,7 @@ struct ServerRun {
   Ticks busy = 0;  ///< time in passes, all replicas together
   Count passes = 0;
   Ticks presence = 0;       ///< time from arrival to the last token, summed over requests
-  Count prompt_tokens = 0;  ///< computed, with recomputation after preemption
+  Count prompt_tokens = 0;  ///< computed, including recomputation after preemption
   Count tokens = 0;         ///< answer tokens
   Count most_blocks = 0;    ///< maximum in use at the same time on one rank
   bool stopped = false;     ///< the run ended before all requests were answered
@@ -112,10 +112,10 @@ struct Slo {
 /// Whether the answer to a request meets the limits. Precondition: the request is answered.
 bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& request);
 
-/// The answers from which rates are computed: those whose last token falls into an interval.
+/// The answers that rates are computed from: answers whose last token falls into an interval.
 ///
 /// For a closed loop, the interval begins when there are as many answers as users, and ends with the last answer after
-/// which another request was sent: before it, users are still starting, and after it, fewer and fewer users send
+/// which another request was sent: before the interval, users are still starting; after it, fewer and fewer users send
 /// requests. Both bounds are ends of answers; the first answer is excluded and the last included. If the interval
 /// contains less than half of all answers, and for other traffic, it is the whole run.
 struct CountedAnswers {

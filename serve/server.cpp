@@ -30,7 +30,7 @@ Count Server::waiting() const {
   return n;
 }
 
-/// Adds a request. It can be admitted when the running pass ends, so the row is shortened to that pass.
+/// Adds a request. It can be admitted when the running pass ends, so later passes are canceled.
 void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
   least_loaded().arrive(id, progress);
   if (!passing_) return;
@@ -38,7 +38,7 @@ void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
   keep_until(now);
 }
 
-/// Shortens the row of passes to the fewest that last until `now`. Passes are nearly equal, so the first guess is
+/// Shortens the passes in progress to the fewest that last until `now`. Passes are nearly equal, so the first guess is
 /// close.
 void Server::keep_until(Ticks now) {
   Count too_few = 0;
@@ -72,11 +72,11 @@ void Server::share_experts() {
   for (PassWork& w : works_) w.expert_rows = ceil_div(rows, static_cast<Count>(works_.size()));
 }
 
-/// Time of the first `passes` passes of the row. All ranks wait for the slowest, which is the same rank in all passes
-/// (passes_alike).
+/// Duration of the first `passes` of the passes in progress. All ranks wait for the slowest, which is the same rank in
+/// all passes (passes_alike).
 Ticks Server::duration(Count passes) const { return times_.passes(works_[lead_], ranks_[lead_].growth(), passes); }
 
-/// Number of passes in a row with the same sequences and the same slowest rank, which it stores in lead_.
+/// Number of passes in a row with the same sequences and the same slowest rank; stores this rank in lead_.
 Count Server::passes_alike() {
   Count passes = Count{1} << 40;
   for (const Scheduler& s : ranks_)
@@ -88,8 +88,8 @@ Count Server::passes_alike() {
 }
 
 /// Finds the rank that is slowest in the first pass and, among equals, in the last. Returns whether it is the slowest
-/// in all passes: it is if it is also the slowest in the last pass and its time is linear in between, since the times
-/// of other ranks are convex.
+/// in all passes. This holds if it is also the slowest in the last pass and its time is linear in between, since the
+/// times of other ranks are convex.
 bool Server::leads_throughout(Count passes) {
   const auto at = [&](std::size_t i, Count n) { return times_.pass(grown(works_[i], ranks_[i].growth(), n)); };
   Ticks first = -1, last = -1, longest = -1;  // the lead's first and last pass; the longest last pass of all ranks

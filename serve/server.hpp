@@ -23,7 +23,7 @@ class Server {
   Server(const EngineRules& rules, const PassTimes& times, std::span<const ServerRequest> requests,
          std::uint32_t replica);
 
-  /// Adds a request that arrives at `now`, which is not before the start of the pass in progress.
+  /// Adds a request that arrives at `now`. Precondition: `now` is not before the start of the pass in progress.
   void arrive(RequestId id, Ticks now, const Progress& progress = {});
   /// Whether no pass is in progress.
   bool resting() const { return !passing_; }

@@ -2,13 +2,13 @@
 /// Share of sessions that stay in a cache between their turns, without a simulation.
 ///
 /// An answered turn leaves its blocks in the cache. They stay until the session's next turn, which follows after an
-/// exponential time of mean Z, or until space is needed; the least recently used blocks are evicted first. The cache
-/// behaves as if it kept the blocks of each session for the same time T (Che, Tung & Wang 2002, "Hierarchical Web
-/// caching systems", IEEE JSAC 20(7), section III):
+/// exponentially distributed time of mean Z, or until space is needed; the least recently used blocks are evicted
+/// first. The cache behaves as if it kept the blocks of each session for the same time T (Che, Tung & Wang 2002,
+/// "Hierarchical Web caching systems", IEEE JSAC 20(7), section III):
 ///   share of turns that find their history   h(T) = 1 - exp(-T / Z)
-///   blocks between turns, at r turns per second of sessions of N turns, of which the k-th leaves b(k)
+///   blocks between turns, at r turns per second of sessions of N turns, the k-th leaving b(k)
 ///                                            r / N (sum over k < N of b(k) Z h(T) + b(N) T)
-/// T is the time for which these blocks fill the space. A session ends with its N-th turn, but the cache cannot detect
+/// T is the value at which these blocks fill the space. A session ends with its N-th turn, but the cache cannot detect
 /// this, so its blocks stay for T.
 ///
 /// Excludes partly evicted histories, and blocks that a turn loses while it waits for admission.

@@ -1,14 +1,14 @@
 #pragma once
-/// Separate engines for prefill and decode (DistServe, arXiv:2401.09670): an engine of the first kind produces a
-/// request's first token, then sends keys and values to an engine of the second kind, which continues the answer.
+/// Separate engines for prefill and decode (DistServe, arXiv:2401.09670): a prefill engine produces a request's first
+/// token, then sends keys and values to a decode engine, which continues the answer.
 
 #include "serve/fleet/fleet.hpp"
 
 namespace llmcalc {
 
 /// Time to send a request's keys and values to a decode engine: `wait`, plus `token` per prompt token. A prefill engine
-/// sends one request after another. Excludes the blocks that a request holds on the prefill engine until its transfer
-/// ends, and overlap of the transfer with the computation of later layers.
+/// sends one request after another. Excludes the blocks that a request occupies on the prefill engine until its
+/// transfer ends, and overlap of the transfer with the computation of later layers.
 struct CacheTransfer {
   Ticks wait = 0, token = 0;
 };

@@ -11,7 +11,7 @@ namespace llmcalc {
 enum class Routing : std::uint8_t {
   round_robin,
   least_loaded,  ///< the replica with the fewest waiting and running requests
-  prefix_aware   ///< the last replica of the session, else the least loaded replica that had the prefix, unless that
+  prefix_aware   ///< the last replica of the session, otherwise the least loaded replica that had the prefix, unless it
                  ///< is much busier than others
 };
 template <>
@@ -27,22 +27,21 @@ struct Fleet {
 
 /// Callbacks of a running simulation.
 struct ServerWatch {
-  std::function<void(const PassRecord&)> pass{};  ///< called at the end of each row of identical passes
+  std::function<void(const PassRecord&)> pass{};  ///< called at the end of each series of identical passes
   /// Called occasionally with the numbers of answered and of all requests; returns false to stop.
   std::function<bool(Count, Count)> goes_on{};
   std::function<bool(RequestId, const AnswerTimes&)> answered{};  ///< called with each answer; returns false to stop
 };
 
-/// Serves the traffic until all requests are answered. Run time and memory grow with the number of requests, not of
-/// tokens (except with drafts, whose acceptance is drawn pass by pass).
-/// Preconditions: as for Scheduler; replicas above 0.
+/// Serves the traffic until all requests are answered. Run time and memory grow with the number of requests, not tokens
+/// (except with drafts, whose acceptance is drawn pass by pass). Preconditions: as for Scheduler; replicas above 0.
 ServerRun serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic,
                 const ServerWatch& watch = {});
 
 /// The engine with its ranks divided into the micro-batches of a pipeline, one per stage, each with an equal part of a
-/// rank's sequences and blocks; fewer micro-batches if a part could not hold a sequence of `longest` tokens. vLLM puts
-/// all sequences that are in no other pass into a pass (V1 core.py, step_with_batch_queue); assumes that sequences
-/// arrive one after another, so that these are equal parts. Precondition: stages above 0.
+/// rank's sequences and blocks; fewer micro-batches if a part could not hold a sequence of `longest` tokens. vLLM fills
+/// a pass with all sequences that are in no other pass (V1 core.py, step_with_batch_queue); this function assumes that
+/// sequences arrive one after another, which makes the parts equal. Precondition: stages above 0.
 EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Count stages, Count longest);
 
 /// Length of the longest sequence that fits, prompt and answer together; any_length if a sequence's memory does not
@@ -50,8 +49,8 @@ EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Co
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach);
 inline constexpr Count any_length = Count{1} << 40;
 
-/// Whole blocks of a prefix of `prefix` tokens that all sequences share and the cache holds once; 0 without a prefix
-/// cache. Excludes groups of limited reach, which hold their blocks per sequence.
+/// Whole blocks of a prefix of `prefix` tokens that all sequences share and the cache stores once; 0 without a prefix
+/// cache. Excludes groups of limited reach, whose blocks are per sequence.
 Count shared_blocks(const SchedulerRules& rules, Count prefix);
 /// Maximum number of sequences of `tokens` tokens in progress at once; all of them share their first `prefix` tokens.
 Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens, Count prefix = 0);

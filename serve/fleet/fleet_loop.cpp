@@ -86,8 +86,8 @@ void FleetLoop::leave(Pool& pool, RequestId id) {
   if (watch_.answered && !watch_.answered(id, a)) run_.stopped = true;
 }
 
-/// Sends a request's keys and values, which are complete at the end of the pass. Its time outside passes does not delay
-/// them, as it is spent on the way to the user.
+/// Sends a request's keys and values, which are complete at the end of the pass. The request's time outside passes does
+/// not delay them, as it is spent on the way to the user.
 void FleetLoop::send(Pool& from, RequestId id) {
   AnswerTimes& a = run_.answers[id];
   const Ticks computed = a.last - from.request;

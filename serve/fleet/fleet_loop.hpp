@@ -33,7 +33,7 @@ class FleetLoop {
     bool operator>(const Traveling& o) const { return time != o.time ? time > o.time : id > o.id; }
   };
 
-  /// The end of a replica's passes, as expected when the entry was made.
+  /// The end of a replica's passes, as expected when the entry was created.
   struct PassesEnd {
     Ticks time;
     std::uint32_t replica;

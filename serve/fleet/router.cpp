@@ -18,7 +18,7 @@ std::optional<std::size_t> Router::home(const ServerRequest& r) const {
 }
 
 /// Returns home(), or the least loaded replica if home() is empty or has more than twice the requests of the least
-/// loaded plus 8: then a hit does not make up for the queue.
+/// loaded plus 8, in which case a cache hit does not make up for the queue.
 std::size_t Router::near_prefix(const ServerRequest& r) {
   const auto known = [](auto& all, ChainId n) -> auto& {
     if (n >= all.size()) all.resize(n + 1);

@@ -93,7 +93,7 @@ struct CoreRate {
 /// The maximum of up to four lines: compute, memory, a floor. Zero without work.
 using CoreTimes = InplaceVector<CoreRate, 4>;
 
-/// Durations of attention cores that are not described by lines, such as measured ones.
+/// Durations of attention cores that are not described by lines, such as measured durations.
 class MeasuredCores {
  public:
   MeasuredCores() = default;
@@ -112,7 +112,7 @@ struct PassTimes {
   PassRowTimes drafts;   ///< proposing drafts, by number of sequences
   std::array<CoreTimes, reach_kinds> prompts{}, decodes{};
   std::shared_ptr<const MeasuredCores> measured{};  ///< replaces `prompts` and `decodes`; null: not measured
-  Ticks sequence = 0;     ///< per sequence in a pass, at any length: the state of linear attention
+  Ticks sequence = 0;     ///< per sequence in a pass, independent of its length: the state of linear attention
   Ticks moved_block = 0;  ///< per cache block moved to or from the host
   Reach reach{};          ///< reach of the layers of kind 1; unlimited: no such layers
   Ticks request = 0;      ///< per request outside passes; delays no other request
@@ -139,13 +139,13 @@ struct PassSizes {
 /// Experts on separate ranks process the rows of all data-parallel ranks, spread evenly, so their time is for the mean
 /// number of rows. The time of collectives is for the rank with the most rows.
 ///
-/// A pipeline of p stages, of which the largest has M of L layers and the last one M', runs at the pace of its slowest
-/// stage, with a micro-batch in each: a pass takes p M / L times the time of the layers, p max(0, head - (M - M') / L x
-/// layers) for the head, and sends its hidden states and the residual stream between stages. A single micro-batch in a
-/// pipeline of unequal stages is faster, as it does not wait for the slowest stage.
+/// A pipeline of p stages, whose largest stage has M of L layers and whose last stage has M', runs at the pace of its
+/// slowest stage, with a micro-batch in each: a pass takes p M / L times the time of the layers, p max(0, head - (M -
+/// M') / L x layers) for the head, and sends its hidden states and the residual stream between stages. A single
+/// micro-batch in a pipeline of unequal stages is faster, as it does not wait for the slowest stage.
 ///
 /// The plan's MTP modules (Plan::mtp) propose drafts: after the model, each module runs over all rows of a pass, so its
-/// cache has every token; the last module is repeated for each further draft, over one row per sequence; each draft
+/// cache has every token; the last module is repeated for each additional draft, over one row per sequence; each draft
 /// runs the head. The modules' attention cores read a sequence's cache once per draft.
 ///
 /// Excludes Roofline::step, and the repeated up-projection of earlier chunks' latent rows for later chunks of a prompt.

@@ -136,7 +136,7 @@ Count core_count(const Arch& arch, const Plan& plan) {
   return n;
 }
 
-/// Seconds per sequence of a pass for reading and writing the state of linear attention.
+/// Seconds per sequence in a pass to read and write the state of linear attention.
 double state_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {
   double all = 0;
   const Pricing p = pricing(plan, Phase::decode, layout);

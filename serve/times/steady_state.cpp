@@ -273,7 +273,7 @@ AtCapacity at_capacity_of(const Fleet& fleet, const PassTimes& times, const Stea
   return at;
 }
 
-/// Requests that begin in a pass at a rate; at most `most`.
+/// Number of requests that begin in a pass at the given rate; at most `most`.
 double begun_at(const SteadyRank& rank, double rate, double most) {
   double low = 0, high = most;
   for (int i = 0; i < 60; ++i) {

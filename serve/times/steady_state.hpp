@@ -63,7 +63,7 @@ struct SteadyState {
   /// for sessions without think time, whose queue empties the cache that they need; 0.3 below for identical requests,
   /// which reach several ranks more evenly than at random.
   double above = 0.125, below = 0.125;
-  /// Bounds of the capacity of a simulated server.
+  /// Bounds on the capacity of a simulated server.
   double least_capacity() const { return capacity / (1 + above); }
   double most_capacity() const { return capacity / (1 - below); }
 };
