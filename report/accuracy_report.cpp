@@ -17,7 +17,7 @@
 namespace llmcalc {
 namespace {
 
-/// Without the % sign: "12.3"; in scientific notation from 1000 times: "1.2e+07".
+/// A percentage without the % sign: "12.3"; in scientific notation from a factor of 1000: "1.2e+07".
 std::string percent_number(double share, bool sign = false) {
   const bool wild = std::fabs(share) >= 1e3;
   if (sign) return wild ? fmt::format("{:+.1e}", 100 * share) : fmt::format("{:+.1f}", 100 * share);
@@ -34,7 +34,7 @@ std::string how_many(std::size_t n, const char* what) {
 
 // ---- Tables of errors
 
-/// Shortens a name so that the numbers fit in 80 columns. Drops the middle, because sources of one author differ at the
+/// Shortens a name so that the numbers fit in 80 columns. Drops the middle, because sources by one author differ at the
 /// end.
 std::string shortened(const std::string& name) {
   constexpr std::size_t most = 32, head = 12, tail = 17;
@@ -65,7 +65,7 @@ std::vector<std::string> group_cells(const ErrorGroup& g, bool short_names) {
           e.coverage ? percent_number(*e.coverage) : "-"};
 }
 
-/// Number of groups of a kind shown without --rows: those with the most rows.
+/// Number of groups shown per kind without --rows: those with the most rows.
 constexpr Count most_shown = 12;
 
 /// Adds the table's lines for one kind of group.
@@ -155,7 +155,7 @@ std::string parts_text(const PredictedRow& r) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Reason why a figure is excluded from the summary; empty if it is included.
+/// Why a figure is excluded from the summary; empty if it is included.
 std::string why_apart(const PredictedRow& r) {
   if (!r.doubt.empty()) return "excluded from summaries: " + r.doubt;
   return r.repeats ? "excluded from summaries: duplicates another figure of the row" : "";
@@ -230,7 +230,7 @@ std::string families_sentence(const ErrorSummary& e) {
                      least_of_family, percent_text(e.median), percent_text(e.p90));
 }
 
-/// The families with the largest medians, among those with enough rows.
+/// Families with enough rows and the largest medians.
 std::string worst_families(const std::vector<ErrorGroup>& groups) {
   constexpr std::size_t most = 3;
   std::vector<const ErrorGroup*> families;

@@ -19,7 +19,7 @@ namespace llmcalc {
 /// The answer as 'llmcalc COMMAND --json' prints it, or the error {"error": {"key", "message", "exit_code": 2}}.
 /// "key": the input that the sentence begins with. Throws only std::bad_alloc.
 json::Value ask(const json::Value& request, Runner& runner);
-/// Like the above, on one thread.
+/// The same on one thread.
 json::Value ask(const json::Value& request);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// A checkpoint's tensors by group, and by name if the name does not identify the group.
+/// A checkpoint's tensors by group, or by name if the name identifies no group.
 
 #include "presets/header/checkpoint.hpp"
 #include "report/report.hpp"

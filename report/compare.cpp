@@ -24,7 +24,7 @@ namespace {
 
 using explain::Definition;
 
-/// Suffixes in the keys of an interval's ends.
+/// Key suffixes for the ends of an interval.
 constexpr std::array<std::string_view, 2> ends{"_low", "_high"};
 
 /// The value at a dotted path; null if absent.
@@ -123,7 +123,7 @@ json::Object part_of(const json::Object& report, std::string_view key) {
   return report.has(key) ? report.object(key) : json::Object(none, report.where());
 }
 
-/// The inputs in which two sides differ: "tp 8 and 4".
+/// The inputs in which the two sides differ: "tp 8 and 4".
 std::string different_inputs(const Side& a, const Side& b) {
   const json::Object report_a(a.report, a.name), report_b(b.report, b.name);
   const json::Object in_a = part_of(report_a, "inputs"), in_b = part_of(report_b, "inputs");
@@ -188,7 +188,7 @@ Side of_best_plan(const Side& s) {
   return out;
 }
 
-/// Throws InputError if a file is not a report, if the commands differ, or if a part that is read is not an object.
+/// Throws InputError if a file is not a report, if the commands differ, or if a part to be read is not an object.
 void check_sides(const std::vector<Side>& sides) {
   const std::string first = command_of(sides[0]);
   for (const Side& s : sides) {
@@ -202,7 +202,7 @@ void check_sides(const std::vector<Side>& sides) {
   }
 }
 
-/// Whether the quantity is an end of an estimate's interval, which changes with the estimate.
+/// Whether the quantity is one end of an estimate's interval, which changes with the estimate.
 bool is_interval_end(const Definition& d) {
   return std::any_of(ends.begin(), ends.end(), [&](const auto& e) { return d.path.find(e) != std::string_view::npos; });
 }

@@ -22,7 +22,7 @@
 namespace llmcalc {
 namespace {
 
-/// Names of the weight format and of the matmul format, empty: the default; and the value of --offload, empty: none.
+/// Names of the weight and matmul formats (empty: the default), and the value of --offload (empty: none).
 struct FitFormat {
   std::string_view weights, precision{};
   std::string offload{};
@@ -42,7 +42,7 @@ std::vector<FitFormat> usual_formats(const Request& r) {
   return all;
 }
 
-/// A request in one format; `name` as given, empty: the model's own.
+/// A request in one format. `name`: as given; empty: the model's own format.
 struct InFormat {
   Request request;
   std::string name;
@@ -61,8 +61,8 @@ InFormat in_format(const Request& r, const FitFormat& f) {
 /// Bytes of the model's weights; the sort key of formats.
 Bytes stored_bytes(const Request& r) { return weights_bytes(r.model.arch, r.plan, r.layout); }
 
-/// The request in each format for which a row makes sense, widest first: the given format, else the checkpoint's and
-/// the engine's. Formats wider than a quantized checkpoint add no precision and are left out.
+/// The request in each format that merits a row, widest first: the given format, else the checkpoint's and the
+/// engine's. Formats wider than a quantized checkpoint add no precision and are left out.
 std::vector<InFormat> in_formats(const Request& r) {
   std::vector<InFormat> all{{r, ""}};
   if (r.gave("--weight-precision")) return all;

@@ -53,8 +53,8 @@ struct ModelFit {
 /// the question's length exceeds the model's context.
 Request request_to_fit(Request r, const FitQuestion& q);
 
-/// Usable memory of a device: the fraction available to tensors of the memory that a known engine sees (as in `serve`),
-/// else of all memory.
+/// Usable memory of a device: the fraction available to tensors of the memory that a known engine sees (as in `serve`);
+/// without such an engine, of all memory.
 Bytes memory_to_fit(const Request& r);
 
 /// The rows of a settled request's model: in the request's format, else in each usual format of its engine.

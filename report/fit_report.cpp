@@ -21,8 +21,8 @@
 namespace llmcalc {
 namespace {
 
-/// The checkpoint's format: "bf16"; with several, that of the experts or MLPs, which have the most parameters:
-/// "mxfp4+".
+/// The checkpoint's format: "bf16"; if there are several, the format of the experts or MLPs, which have the most
+/// parameters: "mxfp4+".
 std::string own_format(const FitRow& row) {
   if (row.weights.uniform()) return std::string(row.weights[Component::mlp].name());
   const DType most = std::min(row.weights[Component::experts], row.weights[Component::mlp],
@@ -105,7 +105,7 @@ Grid runnable_grid(const std::vector<ModelFit>& models) {
 constexpr std::string_view recent_since = "2025-05";
 constexpr double usual_bits = 4, fast_enough = 10;
 
-/// Whether the format keeps most weights in 4 bits or more and the speed exceeds reading.
+/// Whether the format keeps most weights in 4 bits or more and the speed exceeds reading speed.
 bool is_comfortable(const FitRow& row) {
   const Component most =
       row.weights[Component::experts] == row.weights[Component::mlp] ? Component::mlp : Component::experts;
@@ -217,7 +217,7 @@ void sort_by_size(std::vector<ModelFit>& models) {
   });
 }
 
-/// The request of any model, for the device and the common options. Throws InputError with the first model's reason if
+/// Any model's request, which has the device and the common options. Throws InputError with the first model's reason if
 /// no model can run.
 const Request& any_request(const std::vector<ModelFit>& models) {
   for (const ModelFit& m : models)
@@ -262,7 +262,7 @@ Notes fit_notes(const Request& like, const FitQuestion& q, const std::vector<Mod
   return notes;
 }
 
-/// The verdict on the first model, which runs if any does; for a single model that does not run, changes that help.
+/// The verdict on the first model, which can run if any can; for a single model that cannot run, changes that help.
 void add_verdict_of_first(const std::vector<ModelFit>& models, Report& report) {
   const ModelFit& first = models.front();
   if (!first.rows.empty()) {

@@ -26,7 +26,7 @@ std::string interval_text(const EstimateInterval& interval, double time, Unit un
 
 /// Selects rows whose values have an interval (times and rates) by key.
 using HasInterval = bool (*)(std::string_view key);
-/// Adds the ends of the interval for these rows, only in JSON: "time_s" has "time_low_s" and "time_high_s", "mfu" has
+/// Adds the ends of the interval for these rows, only in JSON: "time_s" gets "time_low_s" and "time_high_s", "mfu" gets
 /// "mfu_low" and "mfu_high".
 void add_ends(Section& s, const EstimateInterval& interval, HasInterval has_interval);
 

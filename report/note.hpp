@@ -1,5 +1,5 @@
 #pragma once
-/// A caveat or assumption of an answer's numbers.
+/// Caveats and assumptions of an answer's numbers.
 
 #include <string>
 #include <string_view>
@@ -17,10 +17,11 @@ using Notes = std::vector<Note>;
 
 /// Adds a note, unless its text is empty.
 void add_note(Notes& notes, Note note);
-/// Adds texts of one kind.
+/// Adds notes of one kind.
 void add_notes(Notes& notes, std::string_view key, const std::vector<std::string>& texts);
 
-/// Adds `notes`, a list of texts, and `notes_keyed`, the same with their keys; leaves a report without notes unchanged.
+/// Adds `notes`, a list of strings, and `notes_keyed`, the same with their keys; leaves a report without notes
+/// unchanged.
 void put_notes(json::Value& report, const Notes& notes);
 
 }  // namespace llmcalc

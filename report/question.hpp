@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// A section that some questions answer with, under its key in JSON. Evaluated only if needed.
+/// A section that some answers include, under its key in JSON. Evaluated only if needed.
 struct SectionRow {
   std::string_view key;
   Section (*section)(const Answer& answer) = nullptr;
@@ -33,7 +33,7 @@ std::span<const Question* const> questions();
 const Question* find_question(std::string_view name);
 /// Whether a section is part of this answer.
 bool applies(const SectionRow& row, const Request& r);
-/// The worse verdict on memory of training and inference; absent without hardware.
+/// The worse of the memory verdicts on training and inference; absent without hardware.
 std::optional<Fit> fit_of(const Answer& answer);
 
 /// The report for a request that has been read and checked.

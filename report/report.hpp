@@ -95,7 +95,7 @@ struct Report {
   std::string command;
   std::string title;             ///< first line of text
   std::vector<Finding> verdict;  ///< summary of the numbers; follows the title
-  std::optional<Fit> fit;        ///< of the plan, the worse of training and inference; absent without a capacity
+  std::optional<Fit> fit;        ///< of the plan: the worse of training and inference; absent without a capacity
   json::Value model, hardware, inputs, conventions, layout;
   std::vector<Section> sections;
   std::vector<Grid> grids;

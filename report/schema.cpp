@@ -139,7 +139,7 @@ Value described(std::string type, std::string_view meaning) {
   return {{"type", std::move(type)}, {"description", meaning}};
 }
 
-/// Bytes and parameters are integers. FLOPs may be means and are numbers.
+/// Bytes and parameters are integers. FLOPs are numbers, because they may be means.
 std::string type_of(const explain::Definition& d) {
   if (d.path.ends_with(".fits") || d.path.ends_with(".reached")) return "boolean";
   if (d.path.ends_with(".bound")) return "string";

@@ -25,7 +25,7 @@ std::string versions_text(const SoftwareCard& card) {
   return fmt::format("{} to {}", card.versions.front().name, card.versions.back().name);
 }
 
-/// The stack at each of its versions, oldest first; once without versions.
+/// The stack at each of its versions, oldest first; a single entry if it has no versions.
 std::vector<SoftwareCard> at_all_versions(std::string_view name) {
   SoftwareCard newest = load_software(name);
   if (newest.versions.empty()) return {std::move(newest)};

@@ -1,5 +1,5 @@
 #pragma once
-/// Short answers of the questions about a model under a plan.
+/// Short answers to the questions about a model under a plan.
 
 #include <string_view>
 
@@ -8,8 +8,8 @@
 
 namespace llmcalc {
 
-/// Software, the price if the answer has costs, and the last line. `why`: the quantity that the last line suggests to
-/// explain.
+/// Software, price (if the answer has costs) and the last line. `why`: quantity that the last line suggests for
+/// `explain`.
 Brief brief_of(const Request& r, std::string_view why, bool has_costs);
 
 }  // namespace llmcalc

@@ -14,11 +14,11 @@ namespace llmcalc {
 MemoryParts training_parts(const Memory& m);
 MemoryParts inference_parts(const Memory& m);
 
-/// The fullest stage: the process if it is estimated, else the tensors. `about` precedes the label: "training memory".
+/// Bar of the fullest stage: its process if estimated, else its tensors. `about` precedes the label: "training memory".
 MemoryBar memory_bar(const TrainingAnswer& a, std::string_view about = "");
-/// The plan's batch on one engine.
+/// Bar of the plan's batch on one engine.
 MemoryBar memory_bar(const InferenceAnswer& a, std::string_view about = "");
-/// A server with its whole cache, on a device of this capacity.
+/// Bar of a server with its whole cache, on a device of this capacity.
 MemoryBar memory_bar(const ServingEngine& e, Bytes capacity);
 
 }  // namespace llmcalc

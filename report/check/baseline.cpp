@@ -46,7 +46,7 @@ void check_schema(const json::Object& report) {
 
 // ---- The comparison
 
-/// Parts of a report in prose, without numbers to compare.
+/// Whether a part of a report is prose, without numbers to compare.
 bool is_prose(std::string_view key) {
   return key == "llmcalc" || key == "notes" || key == "notes_keyed" || key == "verdict" || key == "conventions";
 }

@@ -22,7 +22,7 @@ struct Changes {
 /// Repeats the question of a saved report. Throws InputError if the file is not a report that answers one.
 Report asked_twice(const json::Value& saved, const std::string& where);
 
-/// Every number, verdict and name that differs, and those that only one report has. Numbers that differ by at most
+/// Every number, verdict and name that differs, and those in only one report. Numbers that differ by at most
 /// `tolerance` of the saved one count as equal.
 Changes changes_between(const json::Value& saved, const Report& today, double tolerance);
 

@@ -257,7 +257,7 @@ void Arguments::read_options(Request& r, const std::vector<bool>& chosen) const 
 }
 
 /// Marks the inputs to set explicitly; the others follow from them as defaults. An answer lists every value in effect,
-/// and a request made from it should set only the options that the original one chose. Marks all inputs if they
+/// but a request made from it should set only the options that the original request chose. Marks all inputs if they
 /// contradict each other.
 std::vector<bool> Arguments::chosen_inputs(const Request& start) const {
   std::vector<bool> chosen(given_.size());
@@ -317,13 +317,13 @@ namespace {
 
 std::string key_of(const Word& w) { return w.key.empty() ? lower(w.name) : std::string(w.key); }
 
-/// "bandwidth", or with its unit "bandwidth_bytes_per_s".
+/// Whether a key names the option: "bandwidth", or with its unit "bandwidth_bytes_per_s".
 bool names(std::string_view key, const Option& o) {
   const std::string own = o.key();
   return key == own || (o.field.read == nullptr && key.starts_with(own + "_"));
 }
 
-/// The value under the key, or its digits from an answer that has both: a program in between may have rounded the
+/// The value under the key, or its digits from an answer that has both: an intermediate program may have rounded the
 /// number.
 json::Value exact_input(const json::Value& inputs, const std::string& key) {
   const std::string text_key = key + std::string(exact_text_ending);

@@ -39,7 +39,7 @@ class Arguments {
   bool has(std::string_view flag) const;
   /// Whether the answer is in JSON.
   bool in_json() const { return json_ || has("--json"); }
-  /// Whether a quantity may be a number without its unit: in JSON, in base units.
+  /// Whether a quantity may be a number without a unit: in JSON, in base units.
   Bare bare() const { return json_ ? Bare::allowed : Bare::refused; }
   /// Whether names may be file paths.
   bool reads_files() const { return files_ == Files::read; }
@@ -49,22 +49,22 @@ class Arguments {
   std::vector<std::string> texts(std::string_view flag) const;
   /// The options given, with their texts, in order.
   std::vector<std::pair<const Option*, std::string>> options_given() const;
-  /// The model of the word MODEL.
+  /// The model given as MODEL.
   ModelCard model() const;
-  /// The model of the word CONFIG.
+  /// The model given as CONFIG.
   ModelCard config() const;
   /// The device of --hardware.
   HardwareCard hardware() const;
-  /// The text of the word LOG, and its name in sentences: the content of a file if typed, the text itself in JSON.
+  /// The text given as LOG (typed: the content of a file; in JSON: the text itself), and its name in sentences.
   std::pair<std::string, std::string> log() const;
-  /// The same arguments with another value for a given option.
+  /// The same arguments with a different value for a given option.
   Arguments with(std::string_view flag, const std::string& text) const;
-  /// These arguments, and plan options that only `others` has.
+  /// These arguments, plus plan options that only `others` has.
   Arguments with_plan_of(const Arguments& others) const;
   /// The first option on the command line that describes a plan, except `besides`; null if there is none.
   const Option* first_of_plan(std::string_view besides = "") const;
 
-  /// Reads the plan options given into a request whose model is set, settles the rest, and rejects options without
+  /// Reads the given plan options into a request whose model is set, settles the rest, and rejects options without
   /// effect on the answer.
   void apply(Request& r) const;
   /// apply() for an answer that consists of `parts`, a subset of the command's.

@@ -20,7 +20,7 @@ bool is_launch_file(const std::string& text) {
   return text == json::standard_input || is_regular_file(status) || is_fifo(status);
 }
 
-/// A GGUF file's name without folder and ending, and the format at the end of its name, if the rest is a preset.
+/// A GGUF file's name without folder and extension, and the format at the end of its name, if the rest is a preset.
 struct GgufName {
   std::string model, format;
 };
@@ -53,7 +53,7 @@ std::size_t Arguments::place_of_model() const {
   return static_cast<std::size_t>(at - command_.words.begin());
 }
 
-/// Sets the word MODEL, unless the user typed it.
+/// Sets MODEL, unless the user typed it.
 void Arguments::take_model(const Launched& from) {
   const std::size_t place = place_of_model();
   if (from.model.empty() || place >= command_.words.size() || words_.size() > place) return;

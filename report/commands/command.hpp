@@ -39,7 +39,7 @@ struct Page {
 struct Output {
   std::variant<std::monostate, Report, Page> content;  ///< monostate: stopped before there was an answer
   bool fits = true;                                    ///< result for --require-fit
-  bool stopped = false;                                ///< whether the command was stopped before its end
+  bool stopped = false;                                ///< whether the command was stopped early
   std::string trace{};                                 ///< content of the --trace file
   std::vector<std::string> asides{};                   ///< "note: ...": printed in addition to the content
 };
@@ -61,7 +61,7 @@ struct Command {
 /// "llmcalc train": the typed form of a command.
 std::string invocation(const Command& c);
 
-/// Every option of a command: its own, then those in the table.
+/// Every option of a command: its own, then the table's.
 std::vector<const Option*> options_of(const Command& command);
 /// The command's option with this flag; null if it has none.
 const Option* option_of(const Command& command, std::string_view flag);

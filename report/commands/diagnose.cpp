@@ -55,7 +55,7 @@ bool has_formats_of(const ServerConfig& config, const ModelCard& model) {
   return !said || whole_bits(said->format()) == whole_bits(own.format());
 }
 
-/// Takes options that are not given from the log.
+/// Takes from the log the options that were not given.
 void give_said(Request& r, const ServerConfig& config, const Arguments& arguments, Notes& notes) {
   std::vector<std::string> unknown, given;
   const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
@@ -89,7 +89,7 @@ SoftwareCard software_of(const std::string& name, const std::string& version) {
   }
 }
 
-/// Takes the software of the log unless it is given.
+/// Takes the software from the log, unless it was given.
 void give_software(Request& r, const MemoryLog& log, Parts parts, const Arguments& arguments) {
   if (arguments.has("--software")) return;
   const bool infers = (parts & part::inference) != 0;
@@ -122,7 +122,7 @@ void give_ranks(Request& r, const ServerConfig& config, Notes& notes) {
   notes.push_back({"ranks_from_log", "from the log: " + text});
 }
 
-/// The preset that a log's model name means, with the format in the name; absent if there is none.
+/// The preset for a log's model name, with the format in the name; absent if there is none.
 std::optional<ModelCard> meant_card(const std::string& named, bool has_file_type) {
   try {
     const MeantModel m = meant_model(named);

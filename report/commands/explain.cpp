@@ -63,7 +63,7 @@ bool any(const Wanted& all, Subject s) {
   return false;
 }
 
-/// The parts of a request on which these quantities depend.
+/// The parts of a request that these quantities depend on.
 Parts parts_of(const Wanted& all) {
   Parts parts = explain_question.parts;
   if (!any(all, Subject::training)) parts &= ~part::of_training;
@@ -83,7 +83,7 @@ bool allowed(const Request& r, Parts parts, bool tolerant, Notes& notes) {
   }
 }
 
-/// A sentence with the reason why the report lacks this quantity.
+/// A sentence stating why the report lacks this quantity.
 std::string lacks(const Definition& d, const Request& r) {
   if (d.hardware() && !r.hardware)
     return fmt::format("{} needs a device: add --hardware HW ('llmcalc list hardware' lists the presets)", d.path);
@@ -133,7 +133,7 @@ json::Value head_json() {
   return report_json(r);
 }
 
-/// The text without empty lines at its end.
+/// The text without trailing empty lines.
 std::string trimmed(std::string text) {
   while (text.ends_with("\n\n")) text.pop_back();
   return text;
@@ -164,7 +164,7 @@ Output sheet() {
 
 using Explanations = std::vector<explain::Explanation>;
 
-/// `heads`: definitions specific to this answer, to which its explanations point.
+/// `heads`: definitions specific to this answer that its explanations refer to.
 Output numbers(Explanations all, Notes notes, const Report& head, std::deque<Definition> heads = {}) {
   json::Value v = report_json(head);
   for (const explain::Explanation& e : all) v["quantities"].push_back(json_of(e));
@@ -237,7 +237,7 @@ Output device_numbers(const Wanted& wanted, const HardwareCard& card) {
   return numbers(std::move(all), {}, head);
 }
 
-/// The meanings of a word. Throws InputError with the nearest quantities and words if it has none.
+/// The meanings of a word. Throws InputError with the nearest quantities and words if there are none.
 Output word_answer(const std::string& word) {
   if (const std::vector<Meaning> found = meanings(word); !found.empty()) return {meaning_report(found)};
   std::vector<std::string> known = known_words();

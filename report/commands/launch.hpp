@@ -5,7 +5,7 @@
 
 namespace llmcalc {
 
-/// The launch text for the request, in the stack that --emit names.
+/// The launch text for the request, for the stack named by --emit.
 Output emitted(const Arguments& arguments, const Request& r);
 
 /// The same for the best plan of a search, whose report has its command. Throws InputError if no plan was found.

@@ -22,7 +22,7 @@ struct PlanKind {
 };
 extern const std::array<PlanKind, 2> plan_kinds;
 
-/// The best layouts of a training run.
+/// The best layouts for a training run.
 Output plan_train(const Arguments& arguments, Runner& runner);
 /// The fewest GPUs and the cheapest hardware that serve a load within limits.
 Output plan_serve(const Arguments& arguments, Runner& runner);

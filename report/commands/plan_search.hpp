@@ -14,7 +14,7 @@ struct SearchTask {
   std::string what{};             ///< begins the progress line: "8 GPUs, "
   Until until = Until::all;       ///< when it may end
   std::optional<double> limit{};  ///< time limit in seconds
-  bool of_many = false;           ///< one of several searches: the time left is unknown
+  bool of_many = false;           ///< one of several searches: the remaining time is unknown
 };
 
 SearchResult spread_search(Runner& runner, const Space& space, const SearchTask& task = {});

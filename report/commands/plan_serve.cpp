@@ -44,7 +44,7 @@ Request served_request(const Arguments& arguments) {
   return r;
 }
 
-/// Reads the names of --hardware. Of several, leaves out hardware on which the request is impossible.
+/// Reads the names of --hardware. If there are several, leaves out hardware on which the request is impossible.
 std::vector<Hardware> hardware_of(const Arguments& arguments, const std::vector<std::string>& names) {
   if (names.empty()) {
     const Request r = served_request(arguments);

@@ -45,8 +45,8 @@ void read_gpus(Request& r, const Arguments& arguments) {
   r.gpus = parse_positive(most, "--max-gpus");
 }
 
-/// Sets the default number of sequences per step to the number of GPUs, so that every layout divides it, and the
-/// replicas to the GPUs that the given degrees leave.
+/// Sets the default number of sequences per step to the number of GPUs, so that every layout divides it, and the number
+/// of replicas to the GPUs left by the given degrees.
 void settle_batch(Request& r) {
   if (!r.gpus) return;
   if (!r.gave("--global-batch")) r.plan.global_batch = *r.gpus;
@@ -67,7 +67,7 @@ std::size_t top_of(const Arguments& arguments) {
   return static_cast<std::size_t>(top);
 }
 
-/// Adds a first note that the plans use offload, if it was not requested.
+/// Prepends a note that the plans use offload, if it was not requested.
 void note_offload(Report& report, const Request& r, const Arguments& arguments) {
   if (!r.plan.offload.any() || arguments.has("--offload")) return;
   report.notes.insert(report.notes.begin(),
@@ -145,7 +145,7 @@ Output plan_deadline(Request r, const std::optional<Request>& measured, const Ar
   const double limit = deadline_of(r, space, arguments.text("--deadline"));
   require_possible(r, space);
   const Space asked = space;
-  std::map<Count, Request> with_offload;  // by the number of GPUs
+  std::map<Count, Request> with_offload;  // by number of GPUs
   const FewestGpus few = fewest_gpus(
       space, fewest_in_time(r, space, limit), most,
       [&](const Space& one, const Found& f) { return in_time(r, one, f, limit); },
@@ -290,12 +290,12 @@ Rival rival(const std::string& name, const Arguments& arguments, Objective objec
   return v;
 }
 
-/// Device-seconds of the run at the highest rate of matmuls.
+/// Device-seconds of the run at the highest matmul rate.
 Seconds least_run(const Rival& v, Seconds step) {
   return real(*v.request.run.tokens) / real(mul(v.space.plan.global_batch, v.space.plan.seq)) * step;
 }
 
-/// Lower bound of the objective, for a step of these device-seconds on the most GPUs.
+/// Lower bound on the objective for a step of these device-seconds, on the most GPUs.
 double least_value(const Rival& v, Seconds step) {
   switch (v.space.objective) {
     case Objective::cost:
@@ -317,7 +317,7 @@ void drop_slow_numbers(Rival& v, Seconds least, std::optional<double> limit) {
     v.left_out = fmt::format("too slow: at least {:.1f} days on {}", v.least_days, counted(most, "GPU"));
 }
 
-/// Throws InputError if every rival misses the deadline even at the highest rate of matmuls.
+/// Throws InputError if every rival misses the deadline even at the highest matmul rate.
 void refuse_if_all_slow(const std::vector<Rival>& rivals, double limit) {
   const Rival* fastest = nullptr;
   double least = std::numeric_limits<double>::infinity();
@@ -333,7 +333,7 @@ void refuse_if_all_slow(const std::vector<Rival>& rivals, double limit) {
                   count_text(*fastest->request.run.tokens), limit, fastest->name, least));
 }
 
-/// Searches the rivals in the order of their bounds, and leaves out those whose bound exceeds the best offer.
+/// Searches the rivals in order of their bounds, and leaves out those whose bound exceeds the best offer.
 void search_rivals(std::vector<Rival>& rivals, std::optional<double> limit, Runner& runner) {
   std::vector<std::pair<double, Rival*>> order;
   for (Rival& v : rivals) {
@@ -364,7 +364,7 @@ void search_rivals(std::vector<Rival>& rivals, std::optional<double> limit, Runn
   }
 }
 
-/// The best hardware of several for a whole run, and the plans on it.
+/// The best of several kinds of hardware for a whole run, and the plans on it.
 Output plan_hardware(const std::vector<std::string>& names, const Arguments& arguments, Runner& runner) {
   const Objective objective = objective_of(arguments, "cost");
   refuse_for_rivals(arguments, objective);

@@ -30,7 +30,7 @@ ServingTraffic watched_traffic(const Request& r, const ServingEngine& e, Runner&
   return serving_traffic(r, e, [&] { return !runner.stopped(); });
 }
 
-/// Runs the simulation. Ends early when stopped; the answers so far count.
+/// Runs the simulation. Ends early when stopped; then the answers so far count.
 ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        Runner& runner) {
   const Elapsed since;

@@ -105,7 +105,7 @@ class BookingGrid {
     if (predicted && t.term == MemoryTerm::allocated) divide(b, t.bytes - *predicted);
   }
 
-  /// Splits allocated memory into the predicted parts and the rest.
+  /// Splits allocated memory into the predicted parts and a remainder.
   void divide(const MemoryBooking& b, Bytes left) {
     for (const PredictedShare& p : booked_.predicted) {
       if (p.of != MemoryTerm::allocated) continue;

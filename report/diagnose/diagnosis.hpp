@@ -1,5 +1,6 @@
 #pragma once
-/// Breaks down a device's memory by a log and compares it with a prediction: the answer of `llmcalc diagnose`.
+/// Breaks down a device's memory according to a log and compares it with a prediction: the answer of `llmcalc
+/// diagnose`.
 
 #include <string>
 #include <vector>

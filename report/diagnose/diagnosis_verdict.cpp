@@ -140,7 +140,7 @@ Finding failure_of(const ServerStart& s) {
           true};
 }
 
-/// Whether the longest request fits; absent if the log has no such information.
+/// Whether the longest request fits; absent if the log does not state it.
 std::optional<Finding> fit_of(const ServerStart& s) {
   if (s.failure) return failure_of(s);
   const auto tokens = s.cache_tokens();
@@ -234,7 +234,7 @@ void add_prediction_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   if (said && predicted) v.push_back({"predicted", allocated_text(*said, *predicted)});
 }
 
-/// Adds the unexplained rest of the fullest device, if it exceeds rounding.
+/// Adds the unexplained remainder of the fullest device, if it exceeds rounding.
 void add_unexplained(std::vector<Finding>& v, const BookedLog& booked) {
   const MemoryBooking& b = fullest_of(booked);
   const Bytes left = sum_of(b, MemoryTerm::unexplained);

@@ -60,20 +60,21 @@ double logit_bytes_of(const Request& r, const ServerStart& s) {
   return law.logit_bytes_per_sequence + law.logit_bytes_per_token * real(limits.pass_tokens) / real(limits.sequences);
 }
 
-/// The first device's part of `all`, as its buffers are part of those in the log.
+/// The first device's part of `all`, in proportion to its share of the logged buffers.
 Bytes device_part(Bytes all, const std::optional<LoggedBytes>& own, Bytes logged) {
   if (!own || logged <= Bytes() || own->bytes == logged) return all;
   return Bytes(std::llround(real(all.value) * (real(own->bytes.value) / real(logged.value))));
 }
 
-/// Whether the host has only the token embedding, or a part of `table` that differs by rounding.
+/// Whether the host has only the token embedding: `table` bytes, to within 1 %.
 bool is_table(Bytes host, Bytes table) {
   constexpr double alike = 0.01;
   return std::fabs(real(host.value) - real(table.value)) <= alike * real(table.value);
 }
 
 /// Weights of the first device. llama.cpp keeps the token embedding on the host, and a tied one also on the device. If
-/// the host has more, all buffers together are the file, unless mapped parts of it are on a device too: then absent.
+/// the host has more, all buffers together make up the file, unless mapped parts of it are on a device too: then
+/// absent.
 std::optional<Bytes> weights_of_log(const Request& r, const ServerStart& s) {
   const Arch& a = r.model.arch;
   const Bytes all = weights_bytes(a, r.plan, r.layout) + server_padding(r, s);
@@ -87,8 +88,9 @@ std::optional<Bytes> weights_of_log(const Request& r, const ServerStart& s) {
   return device_part(all, s.memory.weights, logged);
 }
 
-/// Cache bytes of the logged capacity. For layers whose cache is bounded, the logged tokens do not state it
-/// (github.com/vllm-project/vllm/issues/40691): the cache of the logged concurrent requests, without states.
+/// Cache bytes of the logged capacity. For layers with a bounded cache, the logged tokens do not determine it
+/// (github.com/vllm-project/vllm/issues/40691): then the cache of the logged number of concurrent requests, without
+/// states.
 std::optional<Bytes> cache_of_log(const Request& r, const ServerStart& s) {
   const Arch& a = r.model.arch;
   if (has_bounded_cache(r) && s.concurrency && s.config.max_model_len) {

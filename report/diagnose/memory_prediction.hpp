@@ -1,5 +1,5 @@
 #pragma once
-/// A plan's memory, by the terms of a memory log.
+/// A plan's predicted memory, by the terms of a memory log.
 
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ struct PredictedShare {
   Bytes bytes{};                ///< negative for the correction for tensors that are not live at the same time
 };
 
-/// Whether the cache of some layer does not grow with the sequence.
+/// Whether some layer's cache does not grow with the sequence.
 bool has_bounded_cache(const Request& r);
 /// Limits from a server's log; else --prompt as the tokens of a pass; else the defaults of its engine's version.
 EngineLimits server_limits(const Request& r, const ServerStart& s);

@@ -1,5 +1,5 @@
 #pragma once
-/// Options of servers that lower or raise parts of their memory, in words for a verdict.
+/// Options of servers that lower or raise parts of their memory, worded for a verdict.
 
 #include <string_view>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Quantities with an explanation, one row each. To add one, add a row to a table of this folder.
+/// Quantities with an explanation, one row each. To add one, add a row to a table in this folder.
 
 #include <algorithm>
 #include <span>
@@ -18,7 +18,7 @@ struct Definition {
   Formula (*formula)(const Setting&) = nullptr;
   std::string_view convention = {};  ///< inclusions and exclusions
   std::string_view source = {};
-  std::string_view wants = {};    ///< options or kind of model required for the quantity, if the report may lack it
+  std::string_view wants = {};    ///< options or kind of model that the quantity requires, if the report may lack it
   std::string_view verdict = {};  ///< for answers in words: how they follow from the number
 
   std::string_view section() const { return path.substr(0, path.find('.')); }
@@ -37,7 +37,7 @@ Formula fixed(const Setting&) {
   return {letters.text};
 }
 
-/// A row of the report as a symbol of a formula.
+/// A report row as a symbol of a formula.
 Symbol as_symbol(const Setting& s, const char* name, const char* meaning, const std::string& path);
 /// A number that the engine computes by a recurrence over slots, layers or stages, without a short formula.
 Formula from_engine(const Setting& s, const char* name, const char* meaning, const std::string& path);

@@ -12,7 +12,7 @@ namespace llmcalc::explain {
 struct EnteringParameter {
   std::string name, meaning, source;  ///< source of the default
   double value = 0, standard = 0;     ///< fitted value and default
-  double effect = 0;                  ///< change of the time if the parameter is raised by a tenth
+  double effect = 0;                  ///< change in the time if the parameter is raised by a tenth
 };
 
 struct EstimateTerms {
@@ -21,7 +21,7 @@ struct EstimateTerms {
   std::string interval;                       ///< a sentence with the interval's sources; empty without an interval
 };
 
-/// For a time estimated with software or an engine: "step.time_s", a part of it, "prefill.time_s",
+/// Terms of a time estimated with software or an engine: "step.time_s", a part of it, "prefill.time_s",
 /// "decode.time_per_token_s". Empty for other quantities. Repeats the estimate with each parameter raised by a tenth.
 EstimateTerms estimate_terms(const Setting& s, std::string_view path);
 

@@ -187,7 +187,7 @@ const std::vector<ExampleCase>& cases() {
   return all;
 }
 
-/// The formula of an example, for the table of a cheat sheet: symbols without their values.
+/// An example's formula for the table of a cheat sheet: symbols without values.
 Variant variant(const Definition& d, const ExampleCase& c, Formula f) {
   std::vector<Symbol> names = symbols(c.setting(), d.about(), f);
   for (Symbol& s : names) s.value.clear();
@@ -195,7 +195,7 @@ Variant variant(const Definition& d, const ExampleCase& c, Formula f) {
   return {std::string(c.example().when), std::move(f), std::move(names)};
 }
 
-/// Each distinct formula once. `first`: stop at the first.
+/// Each distinct formula once. `first`: stops at the first.
 std::vector<Variant> collected(const Definition& d, bool plans, bool first) {
   std::vector<Variant> all;
   for (const ExampleCase& c : cases()) {

@@ -1,5 +1,5 @@
 #pragma once
-/// General formulas: each distinct form for typical models and plans, once.
+/// General formulas: each distinct form once, for typical models and plans.
 
 #include <optional>
 #include <string>

@@ -73,12 +73,12 @@ std::optional<Explanation> explanation(const Setting& s, const Definition& d) {
 
 namespace {
 
-/// Whether a text contains a whole word: "price" in "price of a token", "capacity" in "capacity_req_s".
+/// Whether the text contains a whole word: "price" in "price of a token", "capacity" in "capacity_req_s".
 bool has_word(std::string_view text, const std::string& word) {
   return ("_" + plain(text) + "_").find("_" + word + "_") != std::string::npos;
 }
 
-/// The definitions whose key has a word, or whose meaning begins with it.
+/// The definitions whose key contains a word, or whose meaning begins with it.
 std::vector<const Definition*> with_word(const std::string& word) {
   auto found = those([&](const Definition& d) { return has_word(last_part(d.path), word); });
   if (found.empty()) found = those([&](const Definition& d) { return plain(d.title).starts_with(word + "_"); });

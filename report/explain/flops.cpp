@@ -64,7 +64,7 @@ Expr index_products(S s) {
            return part.i.L == Expr(0) ? Expr(0) : part.i.L * textbook::index_weights(part);
          });
 }
-/// A formula over pairs, with the letters of the documents of a packed sequence.
+/// A formula over pairs, with the letters for the documents of a packed sequence.
 Formula with_documents(S s, const Expr& e) {
   Formula f{e.text()};
   const std::vector<std::string> names = identifiers(f.expression);

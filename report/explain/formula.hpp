@@ -16,7 +16,7 @@ struct Symbol {
   std::string name, meaning, value;
 };
 
-/// The range of sum(): one term per row, one value for each of the symbols, whose names end in the same "_i".
+/// The range of sum(): one term per row, with one value for each symbol; the symbols' names end in the same "_i".
 struct Terms {
   std::vector<Symbol> symbols;  ///< their values are empty: every row has separate values
   struct Row {
@@ -29,7 +29,7 @@ struct Terms {
 /// "m*sum(n_i*max(F_i/pi, M_i/beta))". sum(body) adds the body over the rows of the terms whose symbols it uses.
 struct Formula {
   std::string expression;
-  std::vector<Symbol> own = {};   ///< symbols of only this formula; the others are in the vocabulary
+  std::vector<Symbol> own = {};   ///< symbols specific to this formula; the others are in the vocabulary
   std::vector<Terms> terms = {};  ///< of sum(), if present
 };
 

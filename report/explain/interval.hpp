@@ -9,7 +9,7 @@
 
 namespace llmcalc::explain {
 
-/// An end of an interval; `w` is its factor.
+/// One end of an interval; `w` is its factor.
 Formula within(const std::optional<EstimateInterval>& interval, const char* expression);
 
 /// The lower end of a time's interval, clamped at `t_0`, the time `bound` at full efficiency.

@@ -9,8 +9,8 @@ namespace llmcalc::explain {
 class ModuleFormulas {
  public:
   ModuleFormulas(const Setting& s, Count ranks);
-  /// Parameters of one module. Of those replicated on every rank: the ones used only for its tokens, or only for its
-  /// heads.
+  /// Parameters of one module: all; those replicated on every rank and used only for its tokens; those used only for
+  /// its heads.
   Expr parameters() const;
   Expr parameters_for_tokens() const;
   Expr parameters_for_heads() const;

@@ -177,7 +177,7 @@ class Writer {
   Expr number_bytes() { return letter("p", "bytes per element", {p_.activation.format().element_bits, 8}); }
   Expr rows(Count n) { return letter("rows", "tokens processed", n); }
   Expr width(Count n) { return letter("width", "elements per token", n); }
-  /// Bytes of every element of the result, read or written `touches` times.
+  /// Bytes moved if every element of the result is read or written `touches` times.
   Expr moved(const Expr& touches, Count n, Count wide) {
     counts = Counts::bytes;
     return touches * number_bytes() * rows(n) * width(wide);

@@ -11,7 +11,7 @@ Formula component(S s) {
   return {textbook::parameters_of(s.arch(), s.sizes(), c).text()};
 }
 Expr all_of_them(S s) { return s.quantity("N", "parameters.total"); }
-/// All parameters except the experts that a token does not visit, for this number of visited experts.
+/// All parameters except the experts that a token does not visit, for a given number of visited experts.
 Formula visiting(S s, const Expr& visited) {
   return {(all_of_them(s) - textbook::idle_parameters(s.arch(), s.sizes(), visited)).text()};
 }

@@ -13,7 +13,7 @@ struct NamedParts {
 };
 
 /// The unchanged expression if it has at most `longest` characters. Otherwise names parts of it, repeated and long ones
-/// first, until the expression and the parts are that short or have no more parts to name.
+/// first, until the expression and its parts are short enough or have no more parts to name.
 NamedParts with_parts(std::string expression, std::size_t longest);
 
 /// "4096*16384" -> "4,096*16,384": integers with at least five digits.

@@ -70,7 +70,7 @@ bool is_limited(const Setting& s, const Op& op, const Cost& c, Limited which) {
 Rates rates_of(const Setting& s, bool bound) {
   return bound ? bound_rates(s.device(), s.plan()) : estimated_rates(s.device(), s.plan());
 }
-/// Whether the blocks' matmuls use another format, with another peak, than all other matmuls.
+/// Whether the blocks' matmuls use a different format, with a different peak, from all other matmuls.
 bool is_mixed(const Setting& s) { return rates_of(s, true).mixed(); }
 
 bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total() == 0; }
@@ -105,7 +105,7 @@ bool has_own_rates(const Setting& s, bool bound) {
   return !rates_of(s, bound || !s.estimated()).uniform();
 }
 
-/// Every operator with its achieved rates, and the share of its times that counts.
+/// Every operator with its achieved rates, and the counted share of its time.
 Terms measured_operators(const Setting& s, const TimedPass& pass, Limited shown, bool bound) {
   std::vector<Symbol> symbols{{"n_i", "runs of an operator, identical operators merged", ""},
                               {"F_i", "executed FLOPs per run", ""},
@@ -130,7 +130,7 @@ Terms measured_operators(const Setting& s, const TimedPass& pass, Limited shown,
   });
 }
 
-/// The step's roofline with several formats: every operator's FLOPs at the peak of its format.
+/// The step's roofline with several formats: every operator's FLOPs at its format's peak.
 Terms operators_at_peaks(const Setting& s, const TimedPass& pass, bool bound) {
   return operators(s, pass,
                    {{"n_i", "runs of an operator, identical operators merged", ""},

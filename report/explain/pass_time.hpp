@@ -27,12 +27,12 @@ Formula pass_time(const Setting& s, const TimedPass& pass, bool bound);
 Formula compute_time(const Setting& s, const TimedPass& pass, const std::string& n);
 Formula memory_time(const Setting& s, const TimedPass& pass, const std::string& n);
 Formula launch_time(const Setting& s, const TimedPass& pass, const std::string& n);
-/// Time of the matmuls, of the attention cores or of the other operators, without launch overhead.
+/// Time of the matmuls, the attention cores or the other operators, without launch overhead.
 Formula work_time(const Setting& s, const TimedPass& pass, Part part, const std::string& n);
 /// Time of the collectives inside layers for one kind of parallelism; "0" if the pass has no collectives.
 Formula communication_time(const Setting& s, const TimedPass& pass, Part part, const std::string& n);
 
-/// Under the roofline of a whole step: time of the pass over the time of its FLOPs.
+/// Under the roofline of a whole step: ratio of the pass's time to the time of its FLOPs.
 double step_slowdown(const Setting& s, const TimedPass& pass);
 
 /// Whether all tensor-parallel ranks share one link, so that one formula covers their collectives.

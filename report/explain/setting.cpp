@@ -83,7 +83,7 @@ bool is_served(S s) { return inference_time(s) && has_traffic(s.request().servin
 
 bool has_one_pool(S s) { return is_served(s) && !s.request().serving.pools; }
 
-/// A section of the report, and its condition.
+/// A section of the report, and the condition under which it exists.
 struct SectionSource {
   std::string_view key;
   bool (*available)(S);

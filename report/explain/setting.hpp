@@ -25,7 +25,7 @@ namespace llmcalc::explain {
 /// Parts of a report. Each requires a request that check() accepts for it.
 struct SettingParts {
   bool training = false, inference = false;
-  bool terms = true;  ///< whether sums are written out; general formulas do without
+  bool terms = true;  ///< whether sums are written out; not needed in general formulas
 };
 
 class Setting {

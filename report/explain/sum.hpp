@@ -1,5 +1,5 @@
 #pragma once
-/// Products and quotients of texts, with parentheses if needed.
+/// Products and quotients of expressions, with parentheses if needed.
 
 #include <string>
 #include <vector>

@@ -47,7 +47,7 @@ std::string how(const Request& r, const InferEstimate& e, const Interval& interv
   return joined(fmt::format("with {}", r.engine->named_version()), range(interval, time.value, Unit::seconds));
 }
 
-/// Adds the interval ends of the rows that have them, given an interval.
+/// If there is an interval, adds its ends for the rows that have them.
 void add_ends_of(Section& s, const Interval& interval, HasInterval has_interval) {
   if (interval) add_ends(s, *interval, has_interval);
 }
@@ -58,7 +58,7 @@ void add_spent(Section& s, const std::vector<SpentPart>& parts, Seconds all) {
           fmt::format("{:.1f} %", 100 * (p.time / all)));
 }
 
-/// Parts with a time above 0; `products`, `cores`: labels of the matmuls and of the attention cores.
+/// Parts with a time above 0; `products`, `cores`: labels of the matmuls and the attention cores.
 std::vector<SpentPart> parts_of(const PassSpent& spent, std::string_view products, std::string_view cores) {
   std::vector<SpentPart> all;
   for (std::size_t i = 0; i < part_count; ++i) {

@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-/// The N of 6N, and its name.
+/// The parameter count N of 6N, and its name.
 std::pair<Count, std::string> chosen_n(const Request& r) {
   const Parameters p = parameters(r.model.arch);
   switch (r.plan.params_in_6n) {
@@ -34,7 +34,7 @@ Quantity per_token(Flops f, Count tokens) {
   return static_cast<double>(f.value) / real(tokens);
 }
 
-/// Whether the model is a GPT as in Megatron's and the seeds' formulas: full-width MHA, plain MLP, serial blocks.
+/// Whether the model is a GPT as in the formulas of Megatron and Goon: full-width MHA, plain MLP, serial blocks.
 bool is_gpt(const Arch& a) {
   return a.attention == AttentionKind::grouped && a.kv_heads == a.heads && a.heads * a.head_dim == a.hidden &&
          a.mlp == MlpKind::plain && !a.has_experts() && layer_kinds(a).size() == 1 && !layer_kinds(a).begin()->linear &&

@@ -1,5 +1,5 @@
 #pragma once
-/// Sections about FLOPs: of the operators, by named formulas, of a whole run.
+/// Sections about FLOPs: by operator, by named formula, for a whole run.
 
 #include "ask/request/request.hpp"
 #include "calc/train.hpp"
@@ -10,7 +10,7 @@ namespace llmcalc {
 Section flops_section(const Request& r);
 /// The named formulas next to the operators' count.
 Section formulas_section(const Request& r);
-/// Training compute for --tokens; empty without.
+/// Training compute for --tokens; empty without it.
 Section run_flops_section(const Request& r);
 
 }  // namespace llmcalc

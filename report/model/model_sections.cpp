@@ -172,7 +172,7 @@ json::Value conventions_json(const Request& r) {
 }
 
 namespace {
-/// Whether Muon's ranks gather matrices held in parts.
+/// Whether Muon's ranks gather sharded matrices.
 bool gathers_matrices(const Request& r) {
   const Layout& l = r.layout;
   const bool sharded = l.zero != Zero::none && (shards(l, ParameterClass::dense) || shards(l, ParameterClass::experts));

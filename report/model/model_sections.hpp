@@ -15,11 +15,11 @@ Section kv_cache_section(const Request& r);
 
 /// Caveats from the model, the hardware and the plan.
 Notes notes(const Request& r);
-/// The note on formats in which matmuls run, if they are not the weights' own; else empty.
+/// The note on the formats in which matmuls run, if they differ from the weights' own; else empty.
 Note formats_of_matmuls(const Request& r);
 /// "mxfp4 (experts), bf16: the checkpoint's": the formats of weights, and their origin unless the user gave them.
 std::string weights_text(const Request& r);
-/// The ranks that hold vision and audio encoders.
+/// The ranks that store vision and audio encoders.
 std::string media_encoder_place(const Plan& plan);
 
 }  // namespace llmcalc

@@ -95,7 +95,7 @@ class OperatorTable {
     saved_ = training() ? saved(s) : SavedByOperator{};
   }
 
-  /// Which layers the following lines describe, if not all save the same tensors.
+  /// Which layers the following lines describe, if layers differ in the tensors that they save.
   std::string which_layers(const Segment& s) const {
     if (s.kind != SegmentKind::block || !training()) return "";
     if (recomputes_block(r_.plan)) return "; only recomputed layers shown";

@@ -22,7 +22,7 @@
 namespace llmcalc {
 namespace {
 
-/// Evaluates a plan; multiplies its times and their consequences by the measured scale.
+/// Evaluates a plan; multiplies its times, and all values derived from them, by the measured scale.
 Evaluated evaluated(const Request& r, const Space& space, const Candidate& c) {
   Evaluated e = evaluate(space, c);
   e.time = rescaled(r, e.time);
@@ -46,7 +46,7 @@ std::string value_text(const Space& space, double value) {
   return "";
 }
 
-/// The part of the step on which plan b spends the most additional device-seconds over a.
+/// The part of the step on which plan b spends the most device-seconds beyond plan a.
 std::string more_device_seconds(const Evaluated& a, const Evaluated& b) {
   Part most{};
   double by = 0;
@@ -62,7 +62,7 @@ std::string more_device_seconds(const Evaluated& a, const Evaluated& b) {
   return fmt::format("{} +{:.3g} GPU-s", part_label(most), by);
 }
 
-/// Reason why plan b ranks after a, by the objective.
+/// Why plan b ranks after plan a, by the objective.
 std::string why_behind(const Space& space, const Evaluated& a, const Evaluated& b) {
   const double more = b.found.value / a.found.value - 1;
   if (more <= 0) return "equal, but with more memory or GPUs";
@@ -92,7 +92,7 @@ std::string why_best(const Request& r, const Space& space) {
   return (r.run.tokens ? of_run : words)[static_cast<std::size_t>(space.objective)];
 }
 
-/// The ratio of the run's objective to a step's: the number of steps, given --tokens.
+/// Ratio of a run's objective to a step's: the number of steps, given --tokens.
 double times_of_run(const Request& r, const Space& space) {
   if (!r.run.tokens || space.objective == Objective::memory) return 1;
   return real(*r.run.tokens) / real(mul(space.plan.global_batch, space.plan.seq));
@@ -151,7 +151,7 @@ Grid numbers_grid(std::string last) {
   return g;
 }
 
-/// Days of the run of --tokens with a plan.
+/// Days that the run of --tokens takes with a plan.
 double days_of(const Request& r, const Space& space, const Found& f) {
   return days(run_time(space, f, real(*r.run.tokens) * rescale(r.run.measured_scale)));
 }

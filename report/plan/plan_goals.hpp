@@ -10,14 +10,15 @@ namespace llmcalc {
 /// Throws InputError because no plan fits; `gpus`: a number of GPUs on which some plan fits.
 [[noreturn]] void refuse_too_few(const Request& r, const Space& space, std::optional<Count> gpus);
 
-/// Notes in a report without plans the number of GPUs on which a plan would fit.
+/// Notes, in a report without plans, the number of GPUs on which a plan would fit.
 void note_nothing_fits(Report& report, const Request& r, std::optional<Count> gpus);
 
 /// The days of --deadline. Throws InputError if --tokens is missing, or if the objective is memory.
 double deadline_of(const Request& r, const Space& space, std::string_view text);
 /// Whether a plan trains --tokens within `limit` days.
 bool in_time(const Request& r, const Space& space, const Found& f, double limit);
-/// Lower bound on the GPUs that train --tokens within `limit` days: all of them run matmuls at the peak all the time.
+/// Lower bound on the GPUs that train --tokens within `limit` days: all of them would run matmuls at the peak all the
+/// time.
 Count fewest_in_time(const Request& r, const Space& space, double limit);
 /// The fastest plan found, and its days for --tokens.
 struct FastestRun {
@@ -43,8 +44,8 @@ struct Rival {
   std::string name;
   Request request{};
   Space space{};
-  std::string left_out{};  ///< reason for leaving it out; empty if it is compared
+  std::string left_out{};  ///< why it is left out; empty if it is compared
   Offer offer{};
-  double least_days = 0;  ///< lower bound of the run on the most GPUs; 0: not computed
+  double least_days = 0;  ///< lower bound for the run on the most GPUs; 0: not computed
 };
 }  // namespace llmcalc

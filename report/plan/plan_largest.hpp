@@ -16,7 +16,7 @@ Request with_largest(Request r, const Space& space, const LargestQuestion& q, co
 [[noreturn]] void refuse_largest(const Request& r, const Space& space, const LargestQuestion& q,
                                  std::optional<Count> gpus);
 
-/// Adds the largest value and all tried values to a report of the plans that hold it. `space`: the space of the
+/// Adds the largest value and all tried values to a report of the plans with that value. `space`: the space of the
 /// question.
 void add_largest(Report& report, const Space& space, const LargestQuestion& q, const LargestFound& found,
                  const Candidate* best);

@@ -117,7 +117,7 @@ std::string near_tie_text(const Neighbor& n, const Space& space, const Found& be
   return fmt::format("{:.1f} % faster, but needs {} more", 100 * faster, bytes_text(more));
 }
 
-/// Reason why a neighbor of the best plan lost.
+/// Why a neighbor of the best plan lost.
 std::string why_lost(const Neighbor& n, const Space& space, const Found& best) {
   switch (n.verdict) {
     case Verdict::impossible:

@@ -17,7 +17,7 @@ std::string degrees_text(const Candidate& c);
 /// "micro-batch 2, recompute full": the other settings of a plan.
 std::string run_text(const Request& r, const Candidate& c);
 
-/// Reason for an empty search; a stopped search cannot conclude that no plan fits.
+/// Why a search is empty; a stopped search cannot conclude that no plan fits.
 std::string nothing_fits(const SearchResult& found);
 
 /// The plans, best first, and the extent of the search. `pareto`: also the front of time against memory.

@@ -74,7 +74,7 @@ std::string why_rival(const Rival& best, const Rival& r, std::optional<double> l
   return r.space.objective == Objective::time ? why_slower(best, r) : why_dearer(best, r);
 }
 
-/// Sorted by value; then offers that are too slow, fastest first; then hardware without a plan.
+/// Rivals sorted by value, followed by offers that are too slow (fastest first) and hardware without a plan.
 std::vector<const Rival*> in_order(std::span<const Rival> rivals, const Rival& best) {
   std::vector<const Rival*> all;
   for (const Rival& r : rivals)

@@ -56,7 +56,7 @@ void check_besides_layout(const Request& r) {
 
 namespace {
 
-/// What the request's software can launch; everything with --any-software or without known software.
+/// Plans that the request's software can launch: all plans with --any-software or without known software.
 Launchable launchable_by(const Request& r) {
   Launchable all;
   if (!r.software || r.any_software) return all;
@@ -75,7 +75,7 @@ Launchable launchable_by(const Request& r) {
   return all;
 }
 
-/// Whether the process of a plan is expected to fit. Empty without a process estimate.
+/// Test of whether a plan's process is expected to fit; empty without a process estimate.
 decltype(Space::process_fits) process_test(const Request& r) {
   if (!has_process_estimate(r)) return {};
   return [shared = std::make_shared<const Request>(r)](const Space& space, const Candidate& c, Bytes peak) {
@@ -135,7 +135,7 @@ constexpr std::array all_degrees{Degree{"--tp", &Fixed::tp},         Degree{"--c
                                  Degree{"--ep", &Fixed::ep},         Degree{"--pp", &Fixed::pp},
                                  Degree{"--chunks", &Fixed::chunks}, Degree{"--micro-batch", &Fixed::micro_batch}};
 
-/// The obstacle with the given degrees, all others being 1.
+/// The obstacle to plans with the given degrees and all other degrees at 1.
 std::string obstacle_text(const Request& r, Count gpus) {
   Request one = r;
   const Count replica = replica_devices(r.layout);

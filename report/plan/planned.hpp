@@ -1,5 +1,5 @@
 #pragma once
-/// A plan found by a search, in full.
+/// A plan found by a search, computed in full.
 
 #include <string>
 

@@ -76,7 +76,7 @@ std::string serve_command(const ServingOffer& o) {
   return s + given_text(r, {"--hardware", "--tp", "--pp", "--dp", "--ep"});
 }
 
-/// Reason for a plan's rank after the first.
+/// Why a plan ranks after the first.
 std::string reason_of(const ServingOffer& o, const ServingOffer& best) {
   if (&o == &best) return "the best plan that meets the limits";
   const auto mine = usd_per_hour(o), least = usd_per_hour(best);
@@ -149,14 +149,14 @@ Grid offers_grid(const std::vector<const ServingOffer*>& shown, const ServingPla
   return g;
 }
 
-/// Reason why an offer is not the best.
+/// Why an offer is not the best.
 std::string why_not(const ServingOffer& o, const ServingOffer& best) {
   if (!o.why.empty()) return o.why;
   if (o.served()) return reason_of(o, best);
   return fmt::format("{}{}", counted(o.gpus(), "GPU"), o.settled ? "" : " or more");
 }
 
-/// The other layouts on the best plan's hardware, and why each lost.
+/// The other layouts on the best plan's hardware, and why each one lost.
 Grid neighbors_grid(const std::vector<ServingOffer>& offers, const ServingOffer& best) {
   Grid g{.key = "neighbours",
          .title = fmt::format("other layouts on {}", best.request.hardware->name),
@@ -243,7 +243,7 @@ const ServingOffer* least_of(const std::vector<ServingOffer>& offers, const Aske
 }
 bool fits(const ServingOffer& o) { return o.fits; }
 
-/// If no engine can hold a request: the shortfall of the nearest one.
+/// The shortfall of the nearest engine, if no engine can hold a request.
 void add_no_room(Report& report, const std::vector<ServingOffer>& offers) {
   const auto missing = [](const ServingOffer& o) { return Bytes() - o.engine.memory.kv_cache; };
   const ServingOffer* best = least_of(
@@ -278,7 +278,7 @@ Grid nearest_grid(const std::vector<ServingOffer>& offers) {
   return g;
 }
 
-/// Of the offer whose uncontended requests come nearest to the limits; no if no offer holds a request.
+/// Fit of the offer whose uncontended requests come nearest to the limits; `no` if no offer can hold a request.
 Fit fit_of_nearest(const std::vector<ServingOffer>& offers) {
   const ServingOffer* best = least_of(offers, fits, distance);
   return best == nullptr ? Fit() : fit_of(InferenceAnswer(best->request));

@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// The plans of settle_offers(), `shown`. `like`: any request of the question.
+/// Report of `shown`, the plans from settle_offers(). `like`: any request of the question.
 Report serving_plan_report(const Request& like, const std::vector<ServingOffer>& offers,
                            const std::vector<const ServingOffer*>& shown, const std::vector<LeftOut>& left_out,
                            const ServingPlanQuestion& q);

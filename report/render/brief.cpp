@@ -20,7 +20,7 @@ std::size_t lines_in(const std::string& text) {
 
 // ---- Memory bar
 
-/// Marks of the largest parts, of all others, and of free memory.
+/// Marks for the largest parts, for all others, and for free memory.
 constexpr std::array largest_marks{'#', '=', '+'};
 constexpr char other_mark = '-', free_mark = '.';
 
@@ -57,7 +57,7 @@ std::string cells_text(const MemoryParts& parts, Bytes all, std::size_t cells) {
   return text;
 }
 
-/// "15.0": in this unit.
+/// A size in this unit: "15.0".
 std::string in_unit(Bytes b, Bytes unit) { return fmt::format("{:.1f}", real(b.value) / real(unit.value)); }
 
 /// "# weights 15.0  = workspace 1.9  . free 62.2 GiB", without the last parts if a line is too short for all.
@@ -150,7 +150,7 @@ std::string grid_within(Grid grid, std::size_t lines, const Screen& screen) {
   return lines_in(text) > lines ? "" : text;
 }
 
-/// A blank line and the first grid with rows, in at most `lines`; empty without one.
+/// A blank line and the first grid with rows, in at most `lines` lines; empty if there is no such grid.
 std::string first_grid(const Report& r, std::size_t lines, const Screen& screen) {
   const auto first =
       std::find_if(r.grids.begin(), r.grids.end(), [](const Grid& g) { return !g.columns.empty() && !g.rows.empty(); });

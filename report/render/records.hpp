@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// The rows of the first table that text shows, with the values of JSON. Columns of CSV: the paths of all values in the
+/// The rows of the first table that text shows, with their JSON values. Columns of CSV: the paths of all values in the
 /// rows, in the order in which they first occur. Empty without such a table.
 std::string csv_text(const Report& report);
 std::string jsonl_text(const Report& report);

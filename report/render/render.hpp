@@ -8,16 +8,16 @@ namespace llmcalc {
 
 std::string render(const Report& report, const Screen& screen);
 json::Value report_json(const Report& report);
-/// Ending of the key of an integer's digits.
+/// Suffix of the key for an integer's digits.
 inline constexpr std::string_view exact_text_ending = "_text";
 /// Whether a key of the object has the digits of another key's integer.
 bool is_exact_text(const json::Value& object, std::string_view key);
 /// One value, exact.
 json::Value value_json(const Quantity& q);
-/// The number in a JSON value, including counts past 2^64; absent for other values.
+/// The number in a JSON value, including counts beyond 2^64; absent for other values.
 std::optional<double> number_of(const json::Value& value);
-/// JSON text; integers past 2^64 with every digit. Integers above 2^53, which readers with doubles round, are followed
-/// by their digits as a string: "total", then "total_text".
+/// JSON text; integers beyond 2^64 have every digit. Integers above 2^53, which readers with doubles round, are
+/// followed by their digits as a string: "total", then "total_text".
 std::string dump(const json::Value& value);
 
 }  // namespace llmcalc

@@ -111,7 +111,7 @@ std::size_t longest_word(std::string_view text) {
 /// Indent, columns and the two spaces between them.
 std::size_t total(const ColumnWidths& w) { return std::accumulate(w.begin(), w.end(), 2 * w.size()); }
 
-/// A heading between the rows.
+/// Whether a row is a heading between other rows.
 bool is_heading(const Cells& row) {
   return row.size() > 1 &&
          std::all_of(row.begin() + 1, row.end(), [](const std::string& cell) { return cell.empty(); });
@@ -125,7 +125,7 @@ ColumnWidths widest(const Grid& g, std::size_t (*of_heading)(std::string_view)) 
   return w;
 }
 
-/// Column widths: the cells' if they fit; otherwise headings wrap, and then texts, too.
+/// Column widths: the cells' if they fit; otherwise headings wrap, and then other text, too.
 ColumnWidths sizes(const Grid& g, std::size_t columns) {
   constexpr std::size_t least_words = 16;
   ColumnWidths w = widest(g, columns_of);

@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Generated tokens per second: in JSON for every interval of a run, in text for about ten longer ones.
+/// Generated tokens per second: in JSON for every interval of a run, in text for about ten longer intervals.
 Grid throughput_grid(const Accuracy& a);
 
 }  // namespace llmcalc

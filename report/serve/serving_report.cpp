@@ -135,7 +135,7 @@ void add_possible(Report& report, const Request& r, const ServingEngine& e, cons
     report.verdict.push_back({"reason", slow.empty() ? "no load meets it, down to 1/256 of this load" : slow});
 }
 
-/// Throughput with a queue; below the capacity if a queue has a cost.
+/// Throughput with a queue, which is below the capacity if queueing has a cost.
 double beyond_capacity(const ServingCapacity& c) {
   return c.depends_on_queue() ? std::min(c.overloaded, c.rate()) : c.rate();
 }
@@ -222,7 +222,7 @@ Count mean_tokens(const ServingTraffic& traffic) {
   return static_cast<Count>(mean.prompt + mean.generate + 0.5);
 }
 
-/// Adds values in effect of options that were not given.
+/// Adds the values in effect for options that were not given.
 void put_effective(json::Value& inputs, const Request& r, const ServingTraffic& traffic) {
   if (r.serving.log.empty()) inputs["num_requests"] = traffic.requests.requests.size();
   if (r.hardware->watts > 0 && !r.run.watts) inputs["watts"] = r.hardware->watts;

@@ -40,7 +40,7 @@ void add_spread(Section& s, const std::string& key, const Spread& t) {
   for (const auto& [name, value] : values) s.add(fmt::format("{}.{}", key, name), "", value);
 }
 
-/// The interval ends of the mean, if the interval is known.
+/// The ends of the mean's interval, if the interval is known.
 void add_ends_of_mean(Section& s, const std::string& key, const Request& r, InferenceClass kind, Seconds mean) {
   const auto interval = interval_of(r, kind);
   if (!interval) return;

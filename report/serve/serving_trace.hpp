@@ -9,8 +9,8 @@ namespace llmcalc {
 
 /// A process per engine with a row per rank. Events are passes; several equal consecutive passes form one event, whose
 /// args describe the first. Counters show the requests in progress and waiting, and the cache blocks in use. The rows
-/// of process "requests" hold each request: "wait" until its first token, then "answer". Precondition: the run recorded
-/// its passes.
+/// of the process "requests" show each request: "wait" until its first token, then "answer". Precondition: the run
+/// recorded its passes.
 std::string serving_trace(const ServingRun& run);
 
 }  // namespace llmcalc

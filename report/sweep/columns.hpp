@@ -11,17 +11,17 @@
 
 namespace llmcalc {
 
-/// The part of an answer that has a column's value. Parts are computed only if a column needs them.
+/// The part of an answer that contains a column's value. Parts are computed only if a column needs them.
 enum class ColumnSource : std::uint8_t { sections, head, input, fit, whole };
 
 struct Column {
   std::string path;  ///< "step.time_s"
   ColumnSource source = ColumnSource::whole;
-  std::vector<std::size_t> sections{};  ///< of the question, by index; the last that has the row counts
+  std::vector<std::size_t> sections{};  ///< of the question, by index; the last one with the row applies
   const Option* input = nullptr;
 };
 
-/// Where a command's answer has the values at these paths. `question`: null for serve.
+/// Locations of the values at these paths in a command's answers. `question`: null for serve.
 std::vector<Column> columns_at(const Question* question, const std::vector<std::string>& paths);
 
 /// "step.time_s,step.mfu" as paths.

@@ -19,7 +19,7 @@
 namespace llmcalc {
 namespace {
 
-/// Stops work when another runner stops; silent.
+/// A silent runner that stops work when another runner stops.
 class SilentRunner : public Runner {
  public:
   explicit SilentRunner(const Runner& outer) : outer_(outer) {}

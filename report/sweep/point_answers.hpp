@@ -13,7 +13,7 @@ namespace llmcalc {
 
 using RowCells = std::vector<json::Value>;
 
-/// Requests of points. Keeps the request as read up to each axis, so that neighboring points read only the values that
+/// Requests of points. Keeps the partial request after each axis, so that neighboring points read only the values that
 /// differ.
 class PointRequests {
  public:
@@ -59,7 +59,7 @@ class PointAnswers {
   bool stopped_ = false;
 };
 
-/// The names of the cells of a row.
+/// Names of a row's cells.
 std::vector<std::string> sweep_header(const SweepPoints& points, const std::vector<std::string>& columns);
 
 }  // namespace llmcalc

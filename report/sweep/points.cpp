@@ -34,7 +34,7 @@ bool has_names(const Option* o) {
   return std::find(names.begin(), names.end(), o->value) != names.end();
 }
 
-/// The number that a text denotes in an option: "8k" is 8000.
+/// The number that an option's text denotes: "8k" is 8000.
 std::optional<json::Value> number_in(const std::string& text) {
   const Numeral n = numeral(text);
   if (n.problem != Misread::none) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<json::Value> number_in(const std::string& text) {
 // ---- Checks of values
 
 constexpr Count limit = 1'000'000'000;
-/// Values of an axis that are checked before the sweep; of a longer axis the first and the last.
+/// Number of values of an axis that are checked before the sweep; of a longer axis, only the first and the last.
 constexpr Count checked = 1000;
 
 /// Reads a value for a model as the command does. Throws InputError.
@@ -60,7 +60,7 @@ void try_value(const SweepPoints& points, const ModelCard& model, const SweepAxi
   give(r, *axis.option(), axis.text(index));
 }
 
-/// The sentence of a value that is invalid for every model; empty if one takes it.
+/// The error message for a value that is invalid for every model; empty if any model takes it.
 std::string why_invalid(const SweepPoints& points, const std::vector<ModelCard>& models, const SweepAxis& axis,
                         Count i) {
   std::string why;
@@ -96,7 +96,7 @@ void check_values(const SweepPoints& points) {
 
 constexpr std::array without_rows{"--require-fit", "--stages", "--ops"};
 
-/// Throws InputError for an option that the command does not take, and for one without an effect on rows.
+/// Throws InputError for an option that the command does not take, or for one that does not affect the rows.
 void check_option(const Command& command, const Option& o) {
   if (std::find(without_rows.begin(), without_rows.end(), o.flag) != without_rows.end())
     throw InputError(fmt::format("{} has no effect on the rows of a sweep; omit it", o.flag));

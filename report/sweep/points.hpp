@@ -1,5 +1,5 @@
 #pragma once
-/// The points of a sweep: every combination of the values of a command's model and options.
+/// The points of a sweep: all combinations of values of a command's model and options.
 
 #include <string>
 #include <utility>
@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// The values of one option or of MODEL, in order. A value is a text, or one of the numbers of a range.
+/// The values of one option or of MODEL, in order. A value is text, or one of the numbers of a range.
 class SweepAxis {
  public:
   /// `option`: null for MODEL. A comma separates values, or a semicolon if values contain commas.
@@ -22,7 +22,7 @@ class SweepAxis {
   std::string name() const { return option_ == nullptr ? "model" : option_->key(); }
   /// The flag, or "MODEL", as in sentences.
   std::string_view flag() const { return option_ == nullptr ? "MODEL" : option_->flag; }
-  /// Whether it was written as a list or a range, and is a column.
+  /// Whether the values are written as a list or a range, which makes the axis a column.
   bool swept() const { return swept_; }
   Count size() const { return size_; }
   std::string text(Count index) const;
@@ -46,7 +46,7 @@ struct SweepPoints {
   const Command* command = nullptr;
   std::vector<SweepAxis> axes;  ///< MODEL first
 
-  /// Number of points. Throws InputError with the number above the limit of 10^9.
+  /// Number of points. Above the limit of 10^9, throws InputError with the number.
   Count size() const;
   /// The index of each axis's value at a point.
   std::vector<Count> at(Count point) const;
@@ -55,8 +55,8 @@ struct SweepPoints {
 /// Commands that a sweep can repeat.
 std::vector<std::string> swept_commands();
 
-/// Reads "sweep COMMAND MODEL OPTIONS". Throws InputError for options
-/// that the command does not take and for values that it takes for no model.
+/// Reads "sweep COMMAND MODEL OPTIONS". Throws InputError for options that the command does not take and for values
+/// that are invalid for every model.
 SweepPoints read_points(const Arguments& arguments);
 
 }  // namespace llmcalc

@@ -35,7 +35,7 @@ Count scaled(std::string_view text, int places, std::string_view where) {
   return static_cast<Count>(*w.value);
 }
 
-/// Numbers from `first` to `last`, each the previous one multiplied.
+/// Number of values from `first` to `last`, each the previous one multiplied by `times`.
 Count number_of_factors(Count first, Count last, Count times) {
   Count n = 1;
   for (Count now = first; now <= last / times; now *= times) ++n;

@@ -20,7 +20,7 @@ struct NumberRange {
   std::string text(Count index) const;
 };
 
-/// Absent for a text that is not meant as a range. Throws InputError for a range without numbers, naming `where`.
+/// Absent for text that is not meant as a range. Throws InputError for a range without numbers, naming `where`.
 std::optional<NumberRange> read_range(std::string_view text, std::string_view where);
 
 }  // namespace llmcalc

@@ -13,7 +13,7 @@ namespace llmcalc {
 std::string slot_name(const Task& slot);
 
 /// 'F3 layer 5' for work; R is recomputed forward work. 'F3 layer 5 tp' for a collective, 'W3 reduce layer 5' for a
-/// reduction within a slot, 'reduce layer 5' for one per step. `layers`: of the model.
+/// reduction within a slot, 'reduce layer 5' for one per step. `layers`: number of layers in the model.
 std::string task_name(const Task& t, const TaskStream& s, Count layers);
 
 /// The kind of a slot or task, or the group of a collective.

@@ -13,7 +13,7 @@ Bytes most_on_host(const Request& r);
 /// if it needs no host memory or has been checked.
 Note host_memory_note(const Request& r, Bytes per_gpu);
 
-/// Notes that the host's updates count as 0 s if its memory bandwidth is unknown; else empty.
+/// A note that the host's updates count as 0 s, if its memory bandwidth is unknown; else empty.
 Note host_updates_note(const Request& r);
 
 }  // namespace llmcalc

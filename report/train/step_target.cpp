@@ -112,7 +112,7 @@ void add_rates(Section& s, const Request& r) {
   add_level(s, r, 1, "network", "regardless of network bandwidth");
 }
 
-/// Replica counts that divide the batch into whole micro-batches, in rising order, up to the first that meets the
+/// Replica counts that divide the batch into whole micro-batches, in ascending order, up to the first that meets the
 /// target.
 std::vector<std::pair<Count, Attempt>> replica_attempts(const Request& r) {
   std::vector<std::pair<Count, Attempt>> all;

@@ -13,10 +13,10 @@
 
 namespace llmcalc {
 
-/// A request with one thing changed.
+/// A request with a single change.
 struct Attempt {
   std::string change;
-  bool fits = false;  ///< whether the device holds it
+  bool fits = false;  ///< whether it fits on the device
   Bytes weights{};
   Seconds time{}, allowed{};  ///< its time, and the time that the target allows
   bool in_time() const { return time <= allowed; }
@@ -37,12 +37,12 @@ struct HardwareRate {
   double in_unit = 1;        ///< base units per display unit
   std::function<void(HardwareCard& card, double rate)> set{};
 };
-/// Adds the lowest rate that meets the target, as a factor, or the reason why no rate does. Returns the rate.
+/// Adds the lowest rate that meets the target, as a factor, or why no rate does. Returns the rate.
 std::optional<double> add_rate(Section& s, const Request& r, const HardwareRate& rate, Trial trial);
 
-/// Adds a line with the reason for a missing answer, under a separate key.
+/// Adds a line that explains a missing answer, under a separate key.
 void add_none(Section& s, const std::string& key, const std::string& label, const std::string& why);
-/// The reason why no attempt meets the target.
+/// Why no attempt meets the target.
 std::string why_none(const std::vector<Attempt>& all);
 
 /// The line of the verdict: whether the target is met, and each change that meets it. `near`: a measurement may be on

@@ -78,7 +78,7 @@ std::string in_flight_text(const Request& r, const Stage& s, bool one_stage) {
                      s.for_weights);
 }
 
-/// Adds what limits the step, and the time limited by each resource.
+/// Adds the bottleneck of the step, and the time limited by each resource.
 void add_limits(Section& s, const StepFigures& f, Seconds step) {
   s.add("bound", "bound by", std::string(f.bound.name), Unit::none, share(f.bound.time, step));
   for (const LimitTime& l : f.limits) s.add(fmt::format("limited_s.{}", l.name), "", l.time);
@@ -208,7 +208,7 @@ Section activations_section(const Request& r) {
       replica_devices(r.layout) == 1 && ranks(r.layout, Group::expert) == 1 && r.layout.zero == Zero::none;
   if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision &&
       !recomputes_partly(p) && !trains_part(p) && !p.offload.any() && p.mtp == 0) {
-    // With a float32 master copy, 16 bits cost 2 more bytes per parameter in states, and save activations.
+    // With a float32 master copy, 16 bits cost 2 more bytes per parameter in states, but save activations.
     const Count saved = (saved_with(r, dtypes::fp32, p.recompute) - saved_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;
     s.add("mixed_precision_break_even_batch", "16 bits save memory from",

@@ -1,5 +1,5 @@
 #pragma once
-/// The index of everything that 'llmcalc explain' answers.
+/// The index of everything that 'llmcalc explain' explains.
 
 #include "report/report.hpp"
 

@@ -12,13 +12,13 @@ namespace llmcalc {
 struct Meaning {
   std::string kind;  ///< "option", "term", "number format", ...
   std::string word, text;
-  std::string more{};  ///< a command with more: "llmcalc show vllm"; empty: none
+  std::string more{};  ///< a command that shows more: "llmcalc show vllm"; empty: none
 };
 
 /// Every meaning of a word, in any case and with or without "--"; empty if unknown.
 std::vector<Meaning> meanings(std::string_view word);
 
-/// The words that meanings() knows except presets, for suggestions and the index.
+/// Words with a meaning, except presets, for suggestions and the index.
 std::vector<std::string> known_words();
 
 Report meaning_report(const std::vector<Meaning>& all);

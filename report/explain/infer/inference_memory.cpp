@@ -100,7 +100,7 @@ Expr local(S s, const Sizes& of) { return has_cache(of.L_w, of) ? of.L_w * cache
 
 /// States of fixed size: textbook::sequence_state.
 Expr state(S s) { return textbook::sequence_state(rank(s), compute_bytes(s)); }
-/// The sizes of MTP modules are not among the letters of a model.
+/// Whether the plan has MTP modules, whose sizes are not among a model's letters.
 bool has_modules(S s) { return s.plan().mtp > 0; }
 
 bool is_some(const Expr& e) { return !(e == Expr(0)); }
@@ -110,7 +110,7 @@ Formula bytes_per_sequence(S s) {
     return from_engine(s, "M_all", "bytes cached per sequence by all layers and MTP modules",
                        "kv_cache.bytes_per_sequence");
   const Expr asked = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
-  const Expr context = s.arch().is_encoder_decoder() ? asked + 1 : asked;  // a token begins the decoder
+  const Expr context = s.arch().is_encoder_decoder() ? asked + 1 : asked;  // the decoder starts with one token
   const Expr cached = over_parts(rank(s), [&](const Sizes& of) {
     if (!has_cache(of.L_f, of) && !has_cache(of.L_w, of)) return Expr(0);
     const Expr rows =
@@ -137,9 +137,10 @@ Windowed windowed(S s) {
   return w;
 }
 
-/// Number of tokens at which the bytes of `batch` sequences reach `room`, before windows and chunks are full or after.
+/// Number of tokens at which the bytes of `batch` sequences reach `room`, either before or after windows and chunks are
+/// full.
 std::string context_at(S s, const Sizes* part, const std::string& room, const char* rounding) {
-  const Expr apart = s.arch().is_encoder_decoder() ? growing(s) : state(s);  // a token begins the decoder
+  const Expr apart = s.arch().is_encoder_decoder() ? growing(s) : state(s);  // the decoder starts with one token
   const std::string left = is_some(apart) ? room + " - B*" + apart.text() : room;
   const auto tokens = [&](const std::string& bytes, const Expr& rate) {
     return std::string(rounding) + "(" + ratio(bytes, product({"B", rate.text()})) + ")";
@@ -163,7 +164,7 @@ Formula equals_weights(S s) {
   const std::string context = context_at(s, w.part, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
-/// A limit, with the peak memory at the limit and at one above it.
+/// A limit, with the peak memory at the limit and one above it.
 Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
   const Row* row = s.row(path);
   const Count n = row ? std::get<Count>(row->value) : 0;
@@ -182,7 +183,7 @@ Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
 Formula max_batch(S s) { return limit(s, "limits.max_batch", with_batch); }
 Formula max_context(S s) { return limit(s, "limits.max_context", with_context); }
 
-/// Total inference memory; all parts are live at once.
+/// Total inference memory, whose parts are all live at once.
 Formula all_bytes(S s) {
   Formula f{"M_w + M_kv + M_ws"};
   const auto add = [&](const char* name, const char* meaning, Bytes b) {

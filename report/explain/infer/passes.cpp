@@ -63,7 +63,8 @@ Formula limiting(const Time& t) {
            {"launches", "launch overhead, s", number_text(t.latency.value)}}};
 }
 
-/// Decode steps in segments of contexts with linear time: mean of the two ends, times the number of steps.
+/// Decode steps, split into context segments over which time is linear: mean of the two ends, times the number of
+/// steps.
 Formula generation_time(S s, Time PassEstimate::*time, double BothSeconds::*seconds) {
   Terms terms{{{"n_i", "decode steps in a segment", ""},
                {"a_i", "time of its first step, s", ""},
@@ -103,7 +104,7 @@ Formula compute_bound(S s) {
           {{"F_b", "its FLOPs", digits(cost.executed.value)}, bytes}};
 }
 
-/// An end of the interval for a class of figures.
+/// One end of the interval for a class of figures.
 template <InferenceClass kind>
 Formula of_class(S s, const char* expression) {
   return within(interval_of(s.request(), kind), expression);

@@ -21,7 +21,7 @@ Symbol time_counted(S s) {
   return as_symbol(s, "t_r", "length of the interval in which answers are counted, s", "serving.counted_s");
 }
 
-/// A total over the counted answers, divided by the length of the interval in which they are counted.
+/// A total over the counted answers, divided by the length of the counting interval.
 Formula over_time(S s, const char* meaning, Count CountedAnswers::*tokens) {
   const WholeRun& w = s.run();
   return {"n_a/t_r", {{"n_a", meaning, number_text(w.served.counted.*tokens)}, time_counted(s)}};

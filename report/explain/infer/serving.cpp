@@ -123,7 +123,7 @@ Formula steady_limit(S s) {
            {"k_b", "limited by KV-cache blocks", number_text(l.by_blocks)}}};
 }
 
-/// An end of the range of simulated capacities.
+/// One end of the range of simulated capacities.
 Formula steady_end(S s, const char* expression, double error) {
   return {expression,
           {steady_capacity(s), {"e_c", "maximum relative difference from simulated servers", number_text(error)}}};

@@ -149,7 +149,7 @@ class WorstOfTraining {
     see({}, parts_.front().forward, "embedding");
     see({}, parts_.front().backward, "embedding");
     for (std::size_t k = 1; k + 1 < parts_.size(); ++k) {
-      const LayerKind& kind = parts_[k].kind;  // a kind's last layer has most saved tensors before it; not gradients
+      const LayerKind& kind = parts_[k].kind;  // saved tensors peak at a kind's last layer; gradients may not
       for (Count i = cross_layer_.empty() ? kind.last : kind.first; i <= kind.last; ++i)
         if (kind.layers.contains(i)) see_layer(i, parts_[k]);
     }
@@ -180,7 +180,7 @@ class WorstOfTraining {
   std::string shared_kv(fmt::format_string<const char*> sentence) const {
     return fmt::format(sentence, cross_layer_name(arch_));
   }
-  /// Embedded tokens of a decoder (in backward their gradient), live while the encoder runs.
+  /// A decoder's embedded tokens (in backward, their gradient), live while the encoder runs.
   std::vector<AliveTensor> waiting(Count layer, const char* name) const {
     const Bytes bytes = parts_.front().output - parts_[1].input;
     if (layer > encoder_ || bytes == Bytes()) return {};
@@ -210,7 +210,7 @@ class WorstOfTraining {
   const Plan& plan_;
   const std::vector<HeldPart>& parts_;
   std::vector<CrossLayerTensor> cross_layer_;
-  Count encoder_;  // its last layer
+  Count encoder_;  // last layer of the encoder
   std::vector<AliveTensor> worst_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Live tensors at the peak, by name. A maximum over moments has no closed form: liveness() enumerates it.
+/// Live tensors at the peak, by name. A maximum over time has no closed form: liveness() enumerates the candidates.
 
 #include <string>
 #include <vector>

@@ -136,7 +136,7 @@ std::string variants_text(const std::string& indent, const std::vector<Variant>&
   return out;
 }
 
-/// The symbols of all variants, each once.
+/// The distinct symbols of all variants.
 std::vector<Symbol> all_symbols(const std::vector<Variant>& variants) {
   std::vector<Symbol> all;
   for (const Variant& v : variants)

@@ -39,7 +39,7 @@ Formula zero_if_empty(Formula f) {
   return f;
 }
 
-/// Limits a wait to the rest of the step; a negative rest from rounding counts as 0.
+/// Limits a wait to the remainder of the step; a negative remainder from rounding counts as 0.
 void cap(Formula& f, Seconds value, Seconds left) {
   if (value <= left) return;
   f.own.push_back(time_symbol("t_left", "step time minus all preceding parts, s", std::max(left, Seconds())));

@@ -44,7 +44,7 @@ Formula slack(S s) {
   return f;
 }
 
-/// An end of the interval of the whole process.
+/// One end of the interval for the whole process.
 Formula end_of_process(S s, const char* expression) {
   Formula f = within(memory_estimate().interval(MemoryClass::process), expression);
   f.own.insert(f.own.begin(), as_symbol(s, "x", "the estimate, bytes", path_of("needed")));

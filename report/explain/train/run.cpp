@@ -48,7 +48,7 @@ Formula with_failures(S s, std::string text) {
 }
 Formula utilization(S s, const char* flops) { return {std::string(flops) + "*r/(gpus*pi)", measured(s)}; }
 
-/// An end of the interval for a quantity derived from the step's time.
+/// One end of the interval for a quantity derived from the step's time.
 Formula end_of_interval(S s, const char* expression, const char* path) {
   Formula f = within(interval_of(s.request()), expression);
   f.own.insert(f.own.begin(), as_symbol(s, "x", "estimate", path));

@@ -16,7 +16,7 @@ Formula spent(S s) {
   return from_engine(s, "t", "time of this part of the pass, s", path.text);
 }
 
-/// A part of the seconds of a pass.
+/// One part of a pass's time in seconds.
 template <Letters path>
 constexpr Definition part(std::string_view what) {
   return {path.text, what, "s", spent<path>, by_operator, spent_source, estimated};

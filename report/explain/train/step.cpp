@@ -17,7 +17,7 @@ namespace {
 
 using S = const Setting&;
 
-/// The sum of the parts of a step, optionally without one.
+/// The sum of a step's parts, optionally without one of them.
 Formula sum_of_parts(S s, std::string_view without = "") {
   Formula f;
   for (std::size_t i = 0; i < part_count; ++i) {
@@ -35,7 +35,7 @@ Formula bound_time(S s) {
   return {"t_step", {{"t_step", "sum of the parts at full efficiency, s", number_text(s.train().bound.total().value)}}};
 }
 
-/// Number of passes through all layers per GPU, mean over the stages: "m", "m/P".
+/// Number of passes through all layers per GPU, averaged over the stages: "m", "m/P".
 std::string repeats(S s) {
   const std::string m = micro_batches(s.plan(), s.layout()) > 1 ? "m" : "";
   if (ranks(s.layout(), Group::pipeline) == 1) return m;
@@ -187,7 +187,7 @@ Formula limited_memory(S s) {
   f.own.push_back(as_symbol(s, "t_opt", "optimizer time, s", "step.breakdown_s.optimizer"));
   return f;
 }
-/// Seconds of one kind of collectives; 0 without any.
+/// Seconds of one kind of collectives; 0 if there are none.
 Symbol communicated(S s, const char* name, const char* meaning, std::string_view kind) {
   const std::string seconds = s.number(fmt::format("step.breakdown_s.{}", kind));
   return {name, meaning, seconds.empty() ? "0" : seconds};
@@ -209,7 +209,7 @@ constexpr std::string_view estimated_step =
     "communication";
 constexpr std::string_view per_stage =
     "max(FLOPs/peak, bytes/bandwidth) per operator; with a pipeline, the mean over stages";
-/// An end of the interval of the estimate.
+/// One end of the estimate's interval.
 Formula of_step(S s, const char* expression) { return within(interval_of(s.request()), expression); }
 Formula of_fast_step(S s, const char* expression) {
   return within(interval_of(s.request()), expression, s, "step.bound_time_s");

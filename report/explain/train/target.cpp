@@ -8,7 +8,7 @@ namespace {
 
 using S = const Setting&;
 
-/// The target time; a rate appears as given.
+/// The target time; a rate is shown as given.
 Formula asked_time(S s) {
   const auto& target = s.request().target;
   return {"t_ask", {{"t_ask", "target time, s", number_text(target ? target->time.value : 1)}}};

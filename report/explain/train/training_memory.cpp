@@ -177,7 +177,7 @@ Formula on_host(S s) {
                      "memory.host_bytes");
 }
 
-/// Demand divided by capacity: of the tensors, of host memory on the stage with the most bytes there, of the process.
+/// Demand over capacity: for the tensors, for host memory on the stage that uses it most, and for the process.
 Formula fits_training(S s) {
   std::vector<std::string> demands{"M_peak/(u*M)"};
   std::vector<Symbol> own;
