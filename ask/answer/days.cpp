@@ -18,7 +18,7 @@ namespace {
 
 constexpr Count most_replicas = Count{1} << 20;  ///< upper limit of the search if no batch bounds it
 
-/// The request with another number of replicas.
+/// The request with a different number of replicas.
 Request with_replicas(const Request& r, Count dp) {
   Request other = r;
   other.layout.dp = dp;
@@ -27,7 +27,7 @@ Request with_replicas(const Request& r, Count dp) {
   return other;
 }
 
-/// A run with another number of replicas.
+/// A run with a different number of replicas.
 struct Tried {
   Count gpus = 0;
   double days = 0;
@@ -53,7 +53,7 @@ GpusForDays answer(const Tried& t, const char* how) {
   return {t.gpus, fmt::format("{}{}{}", how, took, t.fits ? "" : ", but does not fit")};
 }
 
-/// Tries replica counts that divide the given batch, in rising order, up to the first that meets the deadline.
+/// Tries replica counts that divide the given batch, in ascending order, up to the first that meets the deadline.
 GpusForDays of_batch(const Request& r, double rate) {
   std::optional<Tried> fastest;
   for (const Count dp : divisors(r.plan.global_batch / r.plan.micro_batch)) {
@@ -67,7 +67,7 @@ GpusForDays of_batch(const Request& r, double rate) {
                                     human_text(Quantity(fastest->days), Unit::days))};
 }
 
-/// Each replica has as many sequences as in the request.
+/// Keeps the request's number of sequences per replica.
 GpusForDays of_replicas(const Request& r, double rate) {
   const double needed = real(*r.run.tokens) / (*r.run.days * seconds_per_day * rate) * real(r.layout.dp);
   const auto is_in_time = [&](Count dp) { return is_possible(r, dp) && tried(r, rate, dp).days <= *r.run.days; };

@@ -1,5 +1,5 @@
 #pragma once
-/// Number of GPUs needed to finish a run in a given number of days, and the cost of failures.
+/// Number of GPUs needed to finish a run within a given number of days, and the cost of failures.
 
 #include <optional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// Smallest number of GPUs, in whole replicas of the layout, or the reason why no number suffices.
+/// Smallest number of GPUs, in whole replicas of the layout, or why no number suffices.
 struct GpusForDays {
   std::optional<Count> gpus{};
   std::string note;  ///< how the GPUs meet the deadline, or why no number does
@@ -20,7 +20,7 @@ Bytes checkpoint_bytes(const Request& r);
 /// Failures of a run on `gpus` GPUs. Precondition: the request has --mtbf.
 Failures failures_of(const Request& r, Count gpus);
 
-/// Whether the per-GPU throughput is taken from this plan: it is measured, or stated as MFU.
+/// Whether the per-GPU throughput is taken from this plan because it is measured, or stated as MFU.
 bool keeps_rate(const Request& r);
 
 /// `rate`: tokens per second of all GPUs of the request. Splits a given global batch evenly across replicas; otherwise

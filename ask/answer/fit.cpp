@@ -19,10 +19,11 @@ Fit fit_of(double needed, double all, double factor) {
 
 double as_real(Bytes b) { return static_cast<double>(b.value); }
 
-/// Bytes that an engine holds for certain: weights and the cache of the batch.
+/// Bytes that an engine certainly uses: weights and the batch's cache.
 Bytes exact_bytes(const Memory& m) { return m.weights + m.media_encoders + m.kv_cache; }
 
-/// Whole blocks and micro-batches, which a continuous estimate ignores, decide a verdict near one half.
+/// Lets the exact check decide a verdict near one half: it counts whole blocks and micro-batches, which a continuous
+/// estimate ignores.
 Fit decided(Fit fit, bool fits) {
   if (fits == fit.is_expected()) return fit;
   return fits ? Fit{FitVerdict::likely, 0.5} : Fit{FitVerdict::unlikely, std::nextafter(0.5, 0)};

@@ -38,7 +38,7 @@ class InferenceAnswer {
 
   /// Memory law of the engine; absent without one (has_engine_memory).
   const std::optional<EngineCapacity>& capacity() const;
-  /// By the engine's law, else of the plan's tensors with prompts as one pass.
+  /// Memory by the engine's law; without one, memory of the plan's tensors with prompts in one pass.
   const Memory& memory() const;
   /// Device memory that the plan may use: the engine's, else by --memory-utilization. Precondition: hardware.
   Bytes usable() const;

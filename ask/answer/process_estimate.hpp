@@ -18,7 +18,7 @@ struct ProcessEstimate {
   Bytes capacity{};                   ///< of the device, as the driver reports it
   EstimateInterval interval{};
   const ProcessMemory& fullest() const { return llmcalc::fullest(stages); }
-  double needed_low() const;  ///< bytes; ends of the interval of the fullest stage
+  double needed_low() const;  ///< bytes; ends of the fullest stage's interval
   double needed_high() const;
   Bytes low() const { return Bytes(static_cast<Count>(needed_low())); }  ///< the same in whole bytes
   Bytes high() const { return Bytes(static_cast<Count>(needed_high())); }
@@ -29,7 +29,7 @@ struct ProcessEstimate {
 std::optional<ProcessEstimate> process_estimate(const Request& r, Bytes tensors);
 bool has_process_estimate(const Request& r);
 
-/// Whether device memory holds the process without the slack that its allocator can release.
+/// Whether the process fits in device memory without the slack that its allocator can release.
 bool fits(const ProcessEstimate& p);
 /// Device memory available to the plan's tensors.
 Bytes usable_memory(const Request& r);

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// A change of the plan, and the request that results from typing it.
+/// A change to the plan, and the request that results from typing it.
 struct TypedRemedy {
   Remedied change;
   Request request;
@@ -18,8 +18,8 @@ struct TypedRemedy {
   Count gpus = 1;             ///< of the run after the change
   bool changes_gpus = false;  ///< whether the number of GPUs changes
 };
-/// Single changes that each make the plan fit, priced as if typed; software that was not given may change with them.
-/// Sorted by device-seconds per step, lowest first. Precondition: the request's device is priced for training.
+/// Single changes that each make the plan fit, priced as if the user had typed them; default software may change with
+/// them. Sorted by device-seconds per step, lowest first. Precondition: the request's device is priced for training.
 std::vector<TypedRemedy> typed_remedies(const Request& r);
 
 }  // namespace llmcalc

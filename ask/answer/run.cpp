@@ -19,7 +19,7 @@ double throughput(const Request& r, const TrainEstimate& e) {
   return *r.run.mfu * real(devices(r.layout)) * peak.value / per_token;
 }
 
-/// Throws if the run loses nearly all its time to failures and checkpoints, so that it would never end.
+/// Throws if the run loses nearly all its time to failures and checkpoints, and would never end.
 void require_progress(const Failures& f, double saved) {
   constexpr double least = 0.01;
   if (saved >= least) return;

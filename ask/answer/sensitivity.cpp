@@ -27,7 +27,7 @@ void hurry_links(Cluster& c) {
   for (Seconds* s : {&links.start, &links.round_inside, &links.round_between}) *s = (1 / better) * *s;
 }
 
-/// Changes of an estimated time. `reached`: sets the device to its achieved rates with the software. `seconds`: the
+/// Changes in an estimated time. `reached`: sets the device to its achieved rates with the software. `seconds`: the
 /// estimate on a cluster.
 class TimeChanges {
  public:
@@ -83,7 +83,7 @@ Seconds seconds_of_token(const Request& r, const Cluster& c) {
 
 std::vector<TimeChange> step_sensitivity(const Request& r) {
   if (!r.software) return {};
-  Request same_plan = r;  // keeps the split of layers, which other hardware might change
+  Request same_plan = r;  // keeps the layer split, which other hardware might change
   same_plan.layout = with_stated_layers(r);
   return TimeChanges(same_plan, for_training, seconds_of_step).all();
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Change of an estimated time if one part of the machine improves by 10 %.
+/// Change in an estimated time if one part of the machine improves by 10 %.
 
 #include <string_view>
 #include <vector>
@@ -14,9 +14,9 @@ struct TimeChange {
   std::string_view label;  ///< "matmul peak"
   double change = 0;
 };
-/// Changes of a training step's time. Empty without software.
+/// Changes in a training step's time. Empty without software.
 std::vector<TimeChange> step_sensitivity(const Request& r);
-/// Changes of the time of a decode step at mid-generation. Empty without an engine.
+/// Changes in the time of a decode step at mid-generation. Empty without an engine.
 std::vector<TimeChange> decode_sensitivity(const Request& r);
 
 }  // namespace llmcalc

@@ -46,11 +46,11 @@ class TrainingAnswer {
   bool accumulates_gradients() const { return llmcalc::accumulates_gradients(request_.layout); }
   /// Memory of the fullest stage.
   const Memory& memory() const { return stages().fullest().memory; }
-  /// Whether device memory holds the fullest stage's tensors, and host memory the offloaded ones. Precondition:
+  /// Whether the fullest stage's tensors fit in device memory, and the offloaded ones in host memory. Precondition:
   /// hardware.
   bool fits() const;
   const std::optional<ProcessEstimate>& process() const;
-  /// Whether device memory holds the process. True if the process has no estimate.
+  /// Whether the process fits in device memory. True if the process has no estimate.
   bool process_fits() const;
   /// Single changes that make the plan fit. Empty if it fits.
   const std::vector<TypedRemedy>& remedies() const;

@@ -22,7 +22,7 @@ const HardwareCard& usual_host() {
   return card;
 }
 
-/// The highest peak of the formats in which a processor multiplies weights of few bits.
+/// The highest peak among the formats in which a processor multiplies low-bit weights.
 FlopsPerSecond matmul_peak(const Device& d) {
   return std::max({d.peak(*dtype("int8")), d.peak(dtypes::bf16), d.peak(dtypes::fp32)});
 }
@@ -32,7 +32,7 @@ constexpr Seconds start_on_host(20e-6);
 
 constexpr double giga = 1e9;
 
-/// A copy from pageable memory is staged: each byte is read, written and read again in host memory.
+/// A copy from pageable memory is staged: each byte is read, written and reread in host memory.
 constexpr double staged_accesses = 3;
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// Functions that say why an option has no effect on a request (the last member of an option's row). Each returns an
+/// Functions that return why an option has no effect on a request (the last member of an option's row). Each returns an
 /// empty string if the option has an effect, otherwise the rest of a sentence that begins with the option's name.
 
 #include <string_view>

@@ -62,7 +62,7 @@ bool is_multiplied_as_stored(const Request& r, Component c) {
          LowPrecision{.parts = r.model.product_parts}.has(c);
 }
 
-/// Note on stored weights with fewer bits than their matmuls.
+/// Note about stored weights with fewer bits than their matmuls.
 std::string dequantized_note(const Request& r) {
   const Plan& p = r.plan;
   const DType product = working_format(p);
@@ -77,7 +77,7 @@ std::string dequantized_note(const Request& r) {
   return names.empty() ? "" : fmt::format("weights in {} are dequantized and multiplied in {}", names, product.name());
 }
 
-/// Note on which matmuls of inference are in the plan's format, if not all are.
+/// Note about which matmuls of inference are in the plan's format, if not all are.
 std::string inference_parts_note(const Request& r) {
   const Plan& p = r.plan;
   if (!r.has(part::inference) || p.multiplied == NarrowParts::all()) return "";

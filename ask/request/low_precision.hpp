@@ -16,7 +16,7 @@ struct WideLayers {
 WideLayers read_wide_layers(std::string_view text, std::string_view where);
 std::string wide_layers_text(const LowPrecision& n);
 
-/// Note on which matmuls are in which format; empty if there is only one format.
+/// Note about which matmuls are in which format; empty if there is only one format.
 std::string formats_note(const Request& r);
 
 /// Throws InputError if the hardware has no peak for the plan's matmuls.

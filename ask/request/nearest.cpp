@@ -40,7 +40,7 @@ std::optional<std::string> with_ranks(const Request& r, Count ranks) {
   return working(r, changed, fmt::format("--pp {}", ranks));
 }
 
-/// The largest number of pipeline ranks, at most `most`, that works.
+/// Largest valid number of pipeline ranks, at most `most`.
 std::string fewer_ranks(const Request& r, Count most) {
   for (Count n = most; n > 1; --n)
     if (const auto options = with_ranks(r, n)) return *options;

@@ -23,7 +23,7 @@ std::string chunks_of_schedule(const Request& r, Count chunks);
 /// At most as many chunks as layers: fewer chunks or fewer ranks.
 std::string fewer_chunks(const Request& r, const Pipeline& p);
 
-/// The given layers per stage, changed from the last stage backwards until they sum to the model's.
+/// The given layers per stage, changed from the last stage backward until they sum to the model's layer count.
 std::string stage_layers_that_add_up(const Request& r);
 
 /// A change that makes the expert ranks divide the other ranks: fewer ranks per expert, else fewer expert ranks, else

@@ -15,7 +15,7 @@ namespace llmcalc {
 
 [[noreturn]] void refuse_value(std::string_view where, const std::string& expected, std::string_view text);
 
-/// One of the choices of an enum, by its name.
+/// A choice of an enum, by its name.
 template <Named E>
 E read_choice(std::string_view text, std::string_view where) {
   if (const auto value = parse<E>(text)) return *value;

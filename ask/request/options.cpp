@@ -26,7 +26,7 @@ using namespace option_fields;
 
 // ---- Special fields
 
-/// One device. Only searches take several names, and split them beforehand.
+/// One device. Only searches accept several names, and split them beforehand.
 HardwareCard one_device(const std::string& said) {
   if (const std::size_t comma = said.find(',');
       comma != std::string::npos && find_builtin(builtin_hardware(), said.substr(0, comma)) != nullptr)

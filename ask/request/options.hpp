@@ -28,7 +28,7 @@ struct Option {
   std::string_view instead{};  ///< counterpart for the other half: --batch for --micro-batch
   Field field{};
   std::string_view (*idle)(const Request&) =
-      nullptr;           ///< reason why it has no effect (ask/request/idle.hpp); null: it always has one
+      nullptr;           ///< why it has no effect (ask/request/idle.hpp); null: it always has one
   bool repeats = false;  ///< may be given several times
   bool lists = false;    ///< a value may itself contain commas
 
@@ -43,7 +43,7 @@ constexpr Option listed(Option o) {
   return o;
 }
 
-/// Options that help and manual list under one heading.
+/// Options under one heading of the help and the manual.
 struct Topic {
   std::string_view title;
   std::span<const Option> options;

@@ -71,7 +71,7 @@ struct Request {
   std::optional<SoftwareCard> software;  ///< for the estimate of a training step; optional
   std::optional<SoftwareCard> engine;    ///< for the estimate of inference; optional
   bool without_software = false;         ///< --software none: measured rates of the device, or the bound
-  bool any_software = false;             ///< prices plans that the software cannot run
+  bool any_software = false;             ///< whether to price plans that the software cannot run
   Plan plan;
   WeightsGiven weights_given;  ///< by --weight-precision; settle() derives the plan's formats from it
   Layout layout;
@@ -104,7 +104,7 @@ struct Request {
 /// training layout.
 Request of_one_engine(Request r);
 
-/// Measured device memory that a process occupies before any tensor; 0 if unknown.
+/// Measured device memory that a process uses before it allocates any tensor; 0 if unknown.
 Bytes process_bytes(const Request& r);
 
 }  // namespace llmcalc

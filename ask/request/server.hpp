@@ -8,7 +8,7 @@
 namespace llmcalc {
 
 /// Whether an engine serves the request's sequences: it limits the tokens of a pass, reserves the memory of its largest
-/// pass, and gives the rest to the cache. Otherwise a prompt is one pass of any length. Absent without hardware, engine
+/// pass, and gives the rest to the cache. Otherwise a prompt is one pass of any length. False without hardware, engine
 /// or KV cache, and for encoder-decoder models.
 bool has_engine_memory(const Request& r);
 /// Whether the engine is vLLM.
@@ -19,11 +19,11 @@ EngineHost host_of(const Request& r);
 EngineLimits serving_limits(const Request& r);
 /// The engine's default for --memory-utilization. Precondition: hardware.
 double serving_utilization(const Request& r);
-/// Tokens of the last request of a session, by --prompt and --generate; 2 if a file sets the lengths.
+/// Tokens of a session's last request, by --prompt and --generate; 2 if a file sets the lengths.
 Count usual_tokens(const Request& r);
 /// Whether a file sets the lengths.
 bool has_lengths_of_its_own(const Request& r);
-/// Number of engines; with --pools, of both kinds.
+/// Number of engines; with --pools, of both kinds together.
 Count serving_engines(const Request& r);
 /// The link over which engines send each other keys and values; bandwidth 0: no link.
 Link link_between_engines(const Request& r);

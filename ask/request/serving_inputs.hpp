@@ -24,8 +24,8 @@ struct ServingInputs {
   // traffic: one of rate, users and log
   std::optional<double> rate;  ///< requests per second
   std::optional<Count> users;
-  std::string log;                  ///< a file (ask/answer/serving/request_log.hpp)
-  Seconds think{};                  ///< time of a user between an answer and the next request
+  std::string log;                  ///< a log file (ask/answer/serving/request_log.hpp)
+  Seconds think{};                  ///< time between an answer and the user's next request
   double arrival_variation = 1;     ///< variation of the times between requests: 1 Poisson, 0 constant
   double length_variation = 0;      ///< variation of prompt and answer lengths, log-normal; 0: constant
   std::string lengths;              ///< alternatively a file of lengths and their weights
@@ -45,7 +45,7 @@ struct ServingInputs {
   ServedAdapters adapters{};  ///< set of adapters that requests use
   std::string draft_model;
   Count draft_tokens = 0;
-  std::vector<double> acceptance;  ///< by position; the last applies to all further positions
+  std::vector<double> acceptance;  ///< by position; the last one applies to all later positions
   std::optional<Pools> pools;
   Count replicas = 1;
   Routing routing = Routing::round_robin;

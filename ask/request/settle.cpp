@@ -71,7 +71,7 @@ bool has_sparse_latent_attention(const Arch& a) {
   return false;
 }
 
-/// Cache rows with scales, if the engine has them.
+/// Sets cache rows with scales, if the engine has them.
 void settle_cache_rows(Request& r) {
   CacheFormats& cache = r.plan.kv_precision;
   cache.scaled_index =

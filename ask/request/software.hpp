@@ -1,5 +1,5 @@
 #pragma once
-/// Software that times are estimated for: a stack in training, an engine in inference.
+/// Software for which times are estimated: a stack in training, an engine in inference.
 
 #include <optional>
 #include <string>
@@ -36,9 +36,9 @@ void check_software(const Request& r, Parts parts);
 /// Multiple to which the training software pads a rank's vocabulary rows: for the given software, else the default one.
 /// 1 with user-given efficiencies or --software none.
 Count vocabulary_multiple(const Request& r);
-/// The request with its device at the achieved training rates with its software.
+/// The request with its device at the training rates achieved with its software.
 Request for_training(Request r);
-/// The request with its device at the achieved inference rates with its engine, and the engine's default for
+/// The request with its device at the inference rates achieved with its engine, and the engine's default for
 /// --memory-utilization.
 Request for_inference(Request r);
 

@@ -23,7 +23,7 @@ const Option& option_of_key(const std::string& key, const std::string& where) {
   return *found;
 }
 
-/// Whether the stack sets an option: not if it was given, or if it also affects the inference half of the answer.
+/// Whether the stack sets an option: no if the user gave it, or if it also affects the inference half of the answer.
 bool is_open(const Request& r, const Option& o) {
   const bool is_shared = r.has(part::of_inference) && (o.parts & part::of_inference) != 0;
   return !r.gave(o.flag) && !is_shared;

@@ -11,7 +11,7 @@ namespace llmcalc {
 /// the file has an unknown option or value.
 void apply_stack_defaults(Request& r);
 
-/// Frozen 16-bit weights that the stack of --software widens to float32 ("widens" of its file).
+/// Widens frozen 16-bit weights to float32 if the stack of --software does so ("widens" of its file).
 void widen_frozen_weights(Request& r);
 
 /// "trl sets --recompute full, --logits bytes:14"; empty without such options.

@@ -1,5 +1,5 @@
 #pragma once
-/// Other names of options: those of inference engines and training frameworks, and short forms that people type.
+/// Other names of options: names used by inference engines and training frameworks, and common short forms.
 
 #include <span>
 #include <string_view>

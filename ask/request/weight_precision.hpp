@@ -1,5 +1,5 @@
 #pragma once
-/// Weight formats in the syntax of --weight-precision: one for all, a mix of llama-quantize's, or one per component.
+/// Weight formats in the syntax of --weight-precision: one for all, a llama-quantize mix, or one per component.
 
 #include <optional>
 #include <string>

@@ -23,8 +23,8 @@ double saved_of_prefix(const SchedulerRules& rules, Count tokens) {
   return real(shared_blocks(rules, tokens) / std::max<Count>(1, rules.whole_groups) * rules.block_tokens);
 }
 
-/// A subset of the fleet; the fleet has `parts` such subsets. One engine, or the smallest pools in their ratio. A
-/// router that sends a session's turns to different engines needs several to show its cost.
+/// A subset of the fleet; the fleet has `parts` such subsets. One engine, or the smallest pools with the same ratio;
+/// several engines if the router sends a session's turns to different ones, since a single engine would hide that cost.
 struct FleetPart {
   Request request;
   double parts = 1;
@@ -79,8 +79,8 @@ Count mean_turns(const std::vector<ServerRequest>& all) {
   return requests == 0 ? 1 : ceil_div(requests, sessions);
 }
 
-/// Requests answered in the middle half of a run, counted between two request ends: if many end at the same time, all
-/// at the end of the interval count and those at its start do not.
+/// Requests answered in the middle half of a run, counted between two completions: of requests that complete at the
+/// same time, those at the end of the interval count and those at its start do not.
 ServingCapacity middle_half(const ServerRun& run, double parts) {
   std::vector<Ticks> ends;
   for (const AnswerTimes& a : run.answers) ends.push_back(a.last);
@@ -115,7 +115,7 @@ class CapacityTrial {
     }
     return c;
   }
-  /// Whether the queue grows at a rate. With sessions: whether it ever gets long, which evicts cached tokens that next
+  /// Whether the queue grows at a rate. With sessions: whether it ever gets long, which evicts cached tokens that later
   /// turns need.
   bool grows(double rate) const {
     constexpr std::uint64_t draws = 3;
@@ -176,7 +176,7 @@ class CapacityTrial {
     const Count n = std::max(few, enough(rate));
     return sessions_ ? std::clamp(mul(lives * turns_, enough(rate)), n, std::max(n, most)) : n;
   }
-  /// Number of requests for 16 rounds of the requests in progress and of the users who are thinking.
+  /// Enough requests for 16 rounds of those in progress and of the users who are thinking.
   Count enough(double rate) const {
     constexpr Count rounds = 16, fewest = 4000, most = 60'000;
     const SchedulerRules& rules = engine_.rules.scheduler;

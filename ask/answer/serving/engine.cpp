@@ -23,8 +23,8 @@ double logit_bytes(const EngineLaw& law, const EngineLimits& limits) {
   return law.logit_bytes_per_sequence + law.logit_bytes_per_token * real(limits.pass_tokens) / real(limits.sequences);
 }
 
-/// vLLM's terms; of other engines the libraries on NVIDIA devices (driver, kernel code, communicators), which do not
-/// depend on the engine. Sampler memory of other engines is 0 unless their law states it.
+/// Memory terms of vLLM; for other engines only the libraries on NVIDIA devices (driver, kernel code, communicators),
+/// which do not depend on the engine. Sampler memory of other engines is 0 unless their law states it.
 EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
   EngineTerms t;
   if (is_vllm(r))

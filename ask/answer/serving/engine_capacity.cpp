@@ -20,7 +20,7 @@ SchedulerRules of_one(const SchedulerRules& rules, Count batch, Count parts) {
   return one;
 }
 
-/// The largest n for which `holds` is true; longest_searched if all are. An overflow counts as false.
+/// The largest n for which `holds` is true; longest_searched if it is true for all. An overflow counts as false.
 template <typename Holds>
 Count largest(const Holds& holds) {
   const auto exceeds = [&](Count n) {

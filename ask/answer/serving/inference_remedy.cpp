@@ -71,7 +71,7 @@ std::optional<InferenceRemedy> remedy(const InferenceAnswer& now, std::string_vi
       .token = decode(one.model.arch, p, one.layout, one.hardware->cluster, context).estimate.total()};
 }
 
-/// Adds the first value of each option that suffices.
+/// Adds the first sufficient value of each option.
 void add_changes(const InferenceAnswer& a, std::span<const Change> changes, std::vector<InferenceRemedy>& all) {
   std::string_view last;
   for (const Change& change : changes) {

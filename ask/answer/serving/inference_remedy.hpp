@@ -18,7 +18,7 @@ struct InferenceRemedy {
   Seconds token{};     ///< a decode step at mid-generation
 };
 
-/// Single changes that each make the plan fit; of each option the first value that suffices. Sorted by GPU-seconds per
+/// Single changes that each make the plan fit; for each option, the first sufficient value. Sorted by GPU-seconds per
 /// token, lowest first; shorter prompts and smaller batches, which change the question, are last. Empty if the plan
 /// fits. Precondition: hardware.
 std::vector<InferenceRemedy> inference_remedies(const InferenceAnswer& a);

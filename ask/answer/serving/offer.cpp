@@ -24,7 +24,7 @@ namespace llmcalc {
 namespace {
 
 constexpr Count most_ranks = 16;  ///< of one engine
-constexpr Count most_stages = 4;  ///< of a pipeline; more add stalls, and tensor-parallel ranks offer the same memory
+constexpr Count most_stages = 4;  ///< of a pipeline; more add stalls, and tensor-parallel ranks provide the same memory
 
 Request with_option(Request r, std::string_view flag, Count n) {
   give(r, *find_option(flag), std::to_string(n));
@@ -64,7 +64,7 @@ Served run_of(const Request& r, const ServingEngine& e, const ServingTraffic& tr
   return served_of(r, traffic, plain_run(r, e, traffic));
 }
 
-/// Pareto front, slowest user first. Gains within 1 %, the noise of a short trial, do not count.
+/// Pareto front, slowest user first. Gains within 1 %, the noise of a short trial, are ignored.
 std::vector<ServingPoint> undominated(std::vector<ServingPoint> all) {
   std::sort(all.begin(), all.end(),
             [](const ServingPoint& a, const ServingPoint& b) { return a.gpu_rate > b.gpu_rate; });
@@ -151,8 +151,8 @@ SteadyLoad full_load(const Request& r) {
           .shared = v.shared_prefix};
 }
 
-/// Lower bound on requests per second if the limits are met: with users, the rate if every answer takes its longest
-/// time. 0 if unknown.
+/// Lower bound on requests per second if the limits are met: with users, the rate if every answer takes the longest
+/// allowed time. 0 if unknown.
 double least_rate(const Request& r, const SteadyState& full) {
   const ServingInputs& v = r.serving;
   if (v.rate) return *v.rate;

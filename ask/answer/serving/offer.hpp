@@ -15,7 +15,7 @@ std::vector<Request> serving_layouts(const Request& r);
 /// Serves requests of the traffic one at a time: one request if all are alike, otherwise 100, and 10,000 if fewer of
 /// the 100 than --percentile meet the limits but chance could explain it. `log`: the traffic, if it is a log.
 Served served_alone(const Request& r, const ServingEngine& e, const ServingTraffic* log = nullptr);
-/// Reason why too few requests meet the limits; empty if enough do, or within three standard errors of enough.
+/// Why too few requests meet the limits; empty if enough do, or within three standard errors of enough.
 std::string too_slow(const Request& r, const Served& alone);
 
 /// Offer of a hardware and layout: whether a request fits, the speed of a request without contention, and a lower bound

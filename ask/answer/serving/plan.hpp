@@ -14,7 +14,7 @@ namespace llmcalc {
 /// One hardware and layout, and the number of engines that the load needs.
 struct ServingOffer {
   Request request{};       ///< with --replicas, if it serves the load
-  std::string why{};       ///< reason why it does not serve the load; empty if it does
+  std::string why{};       ///< why it does not serve the load; empty if it does
   bool possible = false;   ///< whether the engine can be built
   bool fits = false;       ///< whether a request fits in its cache
   ServingEngine engine{};  ///< valid if possible
@@ -42,7 +42,7 @@ struct LeftOut {
 /// Options of a plan's report.
 struct ServingPlanQuestion {
   bool several = false;  ///< whether it compares hardware
-  bool stopped = false;  ///< whether it stopped before all were tried
-  bool whole = true;     ///< whether to compute all numbers, including the measured capacity only in JSON
+  bool stopped = false;  ///< whether it stopped before trying all
+  bool whole = true;     ///< whether to compute all numbers, including the measured capacity, which only JSON shows
 };
 }  // namespace llmcalc

@@ -20,7 +20,7 @@ bool is_log_field(std::string_view name) {
   return std::find(log_fields.begin(), log_fields.end(), name) != log_fields.end();
 }
 
-/// Latest arrival in seconds: far beyond today's 1.8e9 since 1970, and within the range of the clock.
+/// Latest arrival in seconds: far beyond today's Unix time of 1.8e9, and within the range of the clock.
 constexpr double latest = 1e12;
 
 /// Fields of a request as text; empty if absent.

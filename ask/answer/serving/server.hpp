@@ -1,6 +1,6 @@
 #pragma once
 /// All estimates of a server under the request's traffic. Each is computed on first use, only once; the traffic is
-/// simulated a single time.
+/// simulated only once.
 
 #include <optional>
 

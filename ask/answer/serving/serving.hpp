@@ -35,12 +35,12 @@ struct ServingRun {
   ServerRun run;
   double prompt_seconds = 0, answer_seconds = 0;  ///< of all engines
   std::vector<PassRecord> passes;                 ///< if requested
-  double share = 1;  ///< of the engines that were simulated, under the same share of the load
+  double share = 1;  ///< fraction of the engines that was simulated, under the same fraction of the load
 };
-/// Called periodically with the number of answered requests and of all requests; returns false to stop.
+/// Called periodically with the number of answered requests and the number of all requests; returns false to stop.
 using GoesOn = std::function<bool(Count, Count)>;
 
-/// Requests that a subset of the engines answers in a time; the server has `parts` such subsets.
+/// Requests that a subset of the engines answers in an interval; the server has `parts` such subsets.
 struct ServingCapacity {
   Count requests = 0;
   Seconds time{};

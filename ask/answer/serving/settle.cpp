@@ -47,8 +47,8 @@ double promise(const ServingOffer& o) {
   return hourly_usd(o) / std::max(least, 1 - used);
 }
 
-/// Router of a plan. Prefix-aware if turns or several prefixes find their tokens only in the cache of one engine, else
-/// least-loaded: a single common prefix is soon in every cache.
+/// Router of a plan: prefix-aware if turns or several prefixes find their tokens only in one engine's cache, else
+/// least-loaded, because a single common prefix is soon in every cache.
 Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffic>& log) {
   ChainId sessions = v.turns > 1 ? 1 : 0, prefixes = 0;
   if (log)
@@ -113,7 +113,7 @@ class WholeServer {
     for (double Served::*rate : {&Served::prompt_rate, &Served::token_rate, &Served::request_rate, &Served::goodput})
       o.at.*rate /= o.run.share;
   }
-  /// Upper bound on useful engines: one per user, or so many that each is busy 1 % of the time.
+  /// Upper bound on useful engines: one per user, or enough that each is busy 1 % of the time.
   Count most() const {
     constexpr double idle = 100, limit = 1e9;
     constexpr Count most_of_log = 4096;
@@ -246,7 +246,7 @@ class SettledOffers {
   std::vector<ServingOffer*> all_;
 };
 
-/// Finds the fewest engines of an offer, or that it needs more than are worth trying.
+/// Finds the fewest engines that an offer needs, or that it needs more than are worth trying.
 void settle_offer(ServingOffer& o, const SettledOffers& settled, const std::function<bool()>& goes_on) {
   const WholeServer server(o, goes_on);
   const Count limit = std::max(o.engines, server.most()), most = settled.worth_trying(o, limit);

@@ -21,7 +21,7 @@ bool has_sessions(const std::vector<ServerRequest>& all);
 /// Mean lengths of the traffic, their variation, and the prefix that all prompts share. The caller sets the rate and
 /// the cached tokens.
 SteadyLoad mean_load(const ServingTraffic& traffic);
-/// Reason why this capacity is unknown; empty for engines of one kind without fixed batches.
+/// Why this capacity is unknown; empty for engines of one kind without fixed batches.
 std::string why_no_long_run(const Request& r, const ServingEngine& e);
 
 }  // namespace llmcalc

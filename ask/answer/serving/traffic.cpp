@@ -24,7 +24,7 @@ struct Lengths {
   Distribution prompt, generate;
 };
 
-/// Bins of a column of a length table: above the previous row's "up_to" tokens, up to this row's.
+/// Bins from a column of a length table: above the previous row's "up_to" tokens, up to this row's.
 Distribution histogram(const CsvTable& t, std::string_view column) {
   Distribution d{.kind = Kind::histogram};
   const std::size_t end = t.column("up_to"), weight = t.column(column);
@@ -58,7 +58,7 @@ Lengths lengths_of(const Request& r) {
   return {length(v, r.plan.prompt), length(v, r.plan.generate)};
 }
 
-/// Distribution of the times between arrivals of sessions of several turns.
+/// Distribution of the times between arrivals of sessions with several turns.
 Distribution interval(const ServingInputs& v) {
   const double mean = real(v.turns) / *v.rate;
   if (v.arrival_variation == 1) return {.kind = Kind::exponential, .mean = mean};
@@ -98,14 +98,16 @@ Count simulated_requests(const Request& r, const ServingEngine& e) {
   return std::clamp(static_cast<Count>(std::min(real(rounds) * in_progress, real(most))), usual, most);
 }
 
-/// Starts users in steady state, evenly spread over a cycle of think time Z and request time R. A user within a request
-/// thinks after its end; a thinking user draws a full think time, since the exponential distribution is memoryless.
-/// Requests therefore arrive at users / (Z + R) from the start. Without think time, users start one after another.
+/// Starts users in steady state, evenly spread over a cycle of think time Z and request time R. A user with a request
+/// in progress thinks after it ends; a thinking user draws a full think time, since the exponential distribution is
+/// memoryless. Requests therefore arrive at users / (Z + R) from the start. Without think time, users start one after
+/// another.
 void spread_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
   const Count users = *r.serving.users, each = ceil_div(users, mul(serving_engines(r), e.rules.ranks));
   const double think = r.serving.think.value, all = request_time(r, e, std::min(each, e.limits.sequences)) + think;
   const double middle = think > 0 ? 0.5 : 0;
-  Random random(~static_cast<std::uint64_t>(r.serving.seed));  // independent of the numbers that draw the lengths
+  Random random(
+      ~static_cast<std::uint64_t>(r.serving.seed));  // independent of the random numbers that draw the lengths
   std::vector<Seconds> at;
   for (std::size_t i = 0; i < std::min(t.requests.size(), static_cast<std::size_t>(users)); ++i) {
     const double moment = all * (static_cast<double>(i) + middle) / real(users);

@@ -78,7 +78,7 @@ void check_batch(const Request& r) {
                   p.global_batch, p.micro_batch, n, nearest));
 }
 
-/// Every group of ranks needs a joining link, including groups that fit the widest link but cross its border.
+/// Every group of ranks needs a connecting link, including groups that fit the widest link but cross its boundary.
 void check_links(const Request& r) {
   constexpr std::array groups{std::pair{Group::tensor, "--tp"}, std::pair{Group::context, "--cp"},
                               std::pair{Group::expert, "--ep"}, std::pair{Group::data, "--dp"},
@@ -114,7 +114,7 @@ void check_hardware(const Request& r) {
                     h.name));
 }
 
-/// A checkpoint's own formats are for inference; training takes the formats of training_weights.
+/// A checkpoint's own formats are for inference; training uses the formats of training_weights.
 void check_weights(const Request& r) {
   const WeightFormats& w = r.plan.weight_precision;
   if (!r.gave("--weight-precision") || w.plain() || w == r.model.weights) return;
@@ -132,7 +132,7 @@ void check_recomputation(const Request& r) {
                                  name(r.plan.recompute_method), layers));
 }
 
-/// Rejects layouts for training only in an answer that includes inference.
+/// Rejects training-only layouts in an answer that includes inference.
 void check_both_halves(const Request& r) {
   const std::string_view how = r.has(part::halves) ? "add --train" : "use 'llmcalc train'";
   if (ranks(r.layout, Group::pipeline) > 1) throw InputError(fmt::format("--pp applies to training; {}", how));

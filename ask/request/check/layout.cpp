@@ -29,7 +29,7 @@ std::string divisors_text(Count n) {
                                lengths.empty() ? "lower --cp" : "set " + lengths));
 }
 
-/// Message that a schedule needs another number of ranks, chunks or micro-batches.
+/// Message that a schedule needs a different number of ranks, chunks or micro-batches.
 std::string pipeline_sentence(const Request& r, const Pipeline& p) {
   const std::string_view schedule = name(p.schedule);
   switch (flaw(p)) {

@@ -25,7 +25,7 @@ void check_who_asks(const ServingInputs& v) {
                                                : "--users and --requests"));
 }
 
-/// Rejects options of drawn traffic with a log, which has all requests.
+/// Rejects options for drawn traffic together with a log, which contains all requests.
 void check_log_alone(const Request& r) {
   if (r.serving.log.empty()) return;
   for (const char* option : {"--prompt", "--generate", "--arrivals", "--lengths", "--turns", "--shared-prefix",
@@ -70,7 +70,7 @@ void check_lengths(const Request& r) {
                   r.plan.prompt, r.plan.generate, r.model.name, context));
 }
 
-/// Each MTP module drafts at least one token, and no draft model does.
+/// Each MTP module must draft at least one token, and there must be no draft model.
 void check_modules_draft(const Request& r) {
   const Count modules = r.plan.mtp;
   if (modules == 0) return;

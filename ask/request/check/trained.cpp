@@ -50,7 +50,7 @@ void check_adapters(const Request& r) {
                     weight_formats_text(p.base_precision), training_weights(p).name()));
 }
 
-/// Numbers of frozen and of trained parameters.
+/// Numbers of frozen and trained parameters.
 Learned held_with(const Arch& arch, const Frozen& frozen) {
   Learned all;
   const Step step{.training = true, .frozen = frozen};

@@ -16,7 +16,7 @@ std::string dashed_setting(std::string_view name);
 bool same_setting(std::string_view a, std::string_view b);
 bool is_any_setting(const std::vector<std::string>& all, std::string_view name);
 
-/// Matches the settings of one text. Each setting is used once. `settings` must outlive it.
+/// Matches the settings of one launch text. Each setting is used once. `settings` must outlive it.
 class LaunchMatcher {
  public:
   explicit LaunchMatcher(const LaunchSettings& settings) : settings_(settings), used_(settings.size()) {}
@@ -25,7 +25,7 @@ class LaunchMatcher {
   std::optional<std::string> read(const LaunchRow& row);
   /// Marks the settings of a row as used.
   void mark(const LaunchRow& row);
-  /// Throws InputError for a setting of this row that no way of it has used.
+  /// Throws InputError if a setting of this row remains unused.
   void refuse_unused(const LaunchRow& row) const;
 
  private:

@@ -8,10 +8,10 @@
 
 namespace llmcalc {
 
-/// The texts of the gaps, by name.
+/// Texts of the gaps, by name.
 using Gaps = std::map<std::string, std::string, std::less<>>;
 
-/// Fills `gaps` from a text that the pattern matches; false if it does not match, or differs in a gap filled before. A
+/// Fills `gaps` from text that the pattern matches; false if it does not match, or differs in a gap filled before. A
 /// gap has no ':' and no ','.
 bool match(std::string_view pattern, std::string_view text, Gaps& gaps);
 

@@ -17,7 +17,7 @@
 namespace llmcalc {
 namespace {
 
-/// Options about traffic limits, prices and the host, in parts that a launch also has.
+/// Options that no launch has, although it has their parts: traffic limits, prices and the host.
 constexpr std::array outside_launch{
     "--price",    "--watts",     "--pue",        "--require-fit", "--memory",   "--stages",  "--expert-load",
     "--host",     "--slo-ttft",  "--slo-tpot",   "--host-memory", "--prompt",   "--router",  "--offload-bandwidth",
@@ -64,7 +64,7 @@ class Settings {
       throw InputError(fmt::format("--emit {}: the plan needs {} {} and {}", stack_.name, one.name,
                                    setting_text(known->value), setting_text(one.value)));
   }
-  /// The value of an input or size; absent without an effect.
+  /// The value of an input or size; absent if it has no effect.
   std::optional<std::string> value_of(std::string_view key) const {
     if (const LaunchSize* size = find_size(key)) return size->text(r_);
     const auto found = inputs_.find(std::string(key));
@@ -81,7 +81,7 @@ class Settings {
     return refers ? value_of(std::string_view(*row.usual).substr(1, row.usual->size() - 2)) : row.usual;
   }
   bool is_command() const { return stack_.launch->form == LaunchForm::command; }
-  /// Whether the start of a command has the value in its words.
+  /// Whether the start of a command contains the value.
   bool is_in_start(std::string_view key) const {
     const Launch& t = *stack_.launch;
     return is_command() && !t.starts.empty() && t.starts.front().find(fmt::format("{{{}}}", key)) != std::string::npos;
@@ -170,7 +170,7 @@ std::string start_text(const Launch& t, const Settings& settings, const std::str
   return filled(t.starts.front(), gaps) + (t.form == LaunchForm::command ? "" : "\n");
 }
 
-/// A comment for several engines; JSON has none.
+/// A comment on several engines; JSON has no comments.
 std::string engines_comment(const Request& r, const Launch& t) {
   if (r.serving.replicas == 1 || t.row("replicas") != nullptr || t.form == LaunchForm::json) return "";
   return fmt::format("# {}, routed {}\n", counted(r.serving.replicas, "engine"), name(r.serving.routing));

@@ -1,5 +1,5 @@
 #pragma once
-/// From a request to the command or file that launches its plan (--emit).
+/// Converts a request to the command or file that launches its plan (--emit).
 
 #include <string>
 
@@ -8,14 +8,14 @@
 
 namespace llmcalc {
 
-/// The text. `model`: the model's name in the stack, or as typed. Throws InputError if the table lacks an option that
-/// the user gave. Precondition: the stack has a table.
+/// The launch text. `model`: the model's name in the stack, or as typed. Throws InputError if the table lacks an option
+/// that the user gave. Precondition: the stack has a table.
 std::string launch_text(const Request& r, const SoftwareCard& stack, const std::string& model);
 
 /// The hub's name of a preset's checkpoint; empty if unknown.
 std::string hub_name(const ModelCard& model);
 
-/// Whether a table has a row for an input, a size that covers it, or leaves it to the user's script.
+/// Whether a table has a row for an input or for a size that covers it, or leaves the input to the user's script.
 bool expresses(const Launch& t, const std::string& key);
 
 /// Whether an option describes assumptions of an estimate or its output, not the launch.

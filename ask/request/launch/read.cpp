@@ -30,7 +30,7 @@ bool is_assignment(const std::string& word) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
-/// The command without variables before it.
+/// The command without the variables before it.
 ShellCommand without_variables(const ShellCommand& words) {
   auto from = words.begin();
   while (from != words.end() && (is_assignment(*from) || *from == "env" || *from == "exec" || *from == "nohup")) ++from;
@@ -42,7 +42,7 @@ std::vector<std::string> start_words(const std::string& start) {
   return commands.empty() ? std::vector<std::string>() : commands.front();
 }
 
-/// The words without the start; absent if the command has another start.
+/// The words after the start; absent if the command has a different start.
 std::optional<ShellCommand> after_start(const ShellCommand& words, const std::string& start) {
   ShellCommand rest = words;
   bool first = true;
@@ -209,13 +209,13 @@ std::string starts_text(const std::vector<Table>& all) {
   return s;
 }
 
-/// A table and the words of a command after the start that it has.
+/// A table, and the words of a command after the table's start.
 struct Started {
   const Table* table = nullptr;
   ShellCommand rest{};
 };
 
-/// The table whose start has the most words of the command.
+/// The table whose start matches the most words of the command.
 Started started(const std::vector<Table>& all, const ShellCommand& words) {
   Started best;
   for (const Table& t : all) {
@@ -266,7 +266,7 @@ Launched read_file(LaunchForm form, const std::string& text, const std::string& 
 
 namespace {
 
-/// The model that several settings name together, as in a file without the name of a checkpoint.
+/// The model that several settings identify together, as in a file that names no checkpoint.
 std::string configured_model(const Launched& l) {
   const SoftwareCard card = load_software(l.stack);
   if (!card.launch->model || card.launch->model->cases.empty()) return l.model;

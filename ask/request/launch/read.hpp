@@ -1,5 +1,5 @@
 #pragma once
-/// From a launch command or file to its inputs (--from).
+/// Converts a launch command or file to inputs (--from).
 
 #include <functional>
 #include <string>
@@ -11,15 +11,15 @@ namespace llmcalc {
 /// A launch command or file with its stack.
 struct Launched {
   std::string stack;        ///< name of its preset
-  std::string model;        ///< as it names the model; empty: it does not
-  LaunchSettings settings;  ///< each by a name of the stack's table
+  std::string model;        ///< model as the launch names it; empty: not named
+  LaunchSettings settings;  ///< keyed by names in the stack's table
 };
 
-/// Finds the stack of a text. `path`: of its file, else empty. Throws InputError if no stack's table matches, or for a
-/// setting that the table does not know.
+/// Finds the stack of a launch text. `path`: of its file, else empty. Throws InputError if no stack's table matches, or
+/// for a setting that the table does not know.
 Launched launched(const std::string& text, const std::string& path);
 
-/// Inputs of the settings. `takes`: whether the command takes an input; `typed`: further inputs of the user.
+/// Inputs of the settings. `takes`: whether the command takes an input; `typed`: the user's other inputs.
 InputTexts inputs_of(const Launched& l, const std::function<bool(std::string_view key)>& takes, const InputTexts& typed,
                      const Arch& arch);
 

@@ -23,7 +23,7 @@ Text mark(bool on) { return on ? Text("on") : std::nullopt; }
 
 // ---- Ranks
 
-/// GPUs of a host: 4 where NVLink joins many hosts, else 8.
+/// GPUs of a host: 4 if NVLink joins many hosts, else 8.
 Count host_size(const Request& r) {
   constexpr Count usual = 8, many = 16, tray = 4;
   return r.hardware && !r.hardware->cluster.levels.empty() && r.hardware->cluster.levels[0].ranks > many ? tray : usual;
@@ -57,11 +57,11 @@ Text expert_parallel(const Request& r) {
   return mark(ranks(r.layout, Group::expert) > 1);
 }
 
-/// Copies of states that hybrid sharding keeps; absent without it.
+/// Copies of the states under hybrid sharding; absent without it.
 Text instances(const Request& r) {
   return r.layout.hsdp > 0 ? number(replicas(r.layout) / r.layout.hsdp) : std::nullopt;
 }
-/// "1,1": equal shares of the devices that an engine splits a model over.
+/// "1,1": equal shares for the devices over which an engine splits a model.
 Text device_split(const Request& r) {
   const Count n = mul(ranks(r.layout, Group::tensor), ranks(r.layout, Group::pipeline));
   if (n == 1) return std::nullopt;
@@ -104,7 +104,7 @@ Text total_length(const Request& r) {
 
 // ---- Layers on the host
 
-/// The layers in a fraction of the model's.
+/// Number of layers in a fraction of the model.
 Count layers_in(const Request& r, const Ratio& part) {
   const double layers = part.value() * static_cast<double>(r.model.arch.layers);
   if (std::abs(layers - std::round(layers)) > 1e-3)
@@ -132,7 +132,7 @@ Text host_cache(const Request& r) {
 
 // ---- The model
 
-/// Throws InputError for a model that a list of sizes does not describe.
+/// Throws InputError for a model that a list of sizes cannot describe.
 const Arch& plain(const Request& r) {
   const Arch& a = r.model.arch;
   const bool one_kind = a.mixers.empty() && a.mlps.empty() && a.linear_layers == LayerSet() && !a.has_repeats();
@@ -288,7 +288,7 @@ class Reader {
       set("global_batch", mul(micro, *data_ranks()));
     }
   }
-  /// A limit on requests: it shortens the default prompt, and stated lengths must be within it.
+  /// Reads a limit on requests: it shortens the default prompt, and stated lengths must be within it.
   void read_length() {
     std::optional<Count> limit = size("max_length");
     if (const auto total = size("total_length"); total && *total > 0)
@@ -324,7 +324,7 @@ class Reader {
     if (degree("cp") == 1) inputs_.erase("cp_method");
     if (degree("tp") == 1) inputs_.erase("sp");
   }
-  /// Throws InputError if the command describes another model than it names.
+  /// Throws InputError if the command describes a model other than the one it names.
   void check_model() const {
     Request r;
     r.model.arch = arch_;

@@ -18,17 +18,17 @@ using InputTexts = std::map<std::string, std::string, std::less<>>;
 
 struct LaunchSize {
   std::string_view name;
-  std::string_view covers;  ///< inputs that it expresses, between spaces
+  std::string_view covers;  ///< inputs that it expresses, each between spaces
   bool is_flag = false;
   std::optional<std::string> (*text)(const Request&) = nullptr;  ///< absent: not printed
 };
 
 std::span<const LaunchSize> launch_sizes();
-/// Null if there is none of this name.
+/// Null for an unknown name.
 const LaunchSize* find_size(std::string_view name);
 
-/// Adds the inputs that follow from `sizes`; `typed`: further inputs of the user. Throws InputError if a
-/// size contradicts the model or a stated input.
+/// Adds the inputs that follow from `sizes`; `typed`: the user's other inputs. Throws InputError if a size contradicts
+/// the model or a stated input.
 void add_inputs_of_sizes(const InputTexts& sizes, const InputTexts& typed, const Arch& arch, InputTexts& inputs);
 
 }  // namespace llmcalc
