@@ -59,7 +59,7 @@ int print_help(const Command& c, bool all) {
   return 0;
 }
 
-/// 'llmcalc plan train' or 'plan serve' as a command of its own for help; every other command itself.
+/// For help: 'llmcalc plan train' or 'plan serve' as a separate command; any other command unchanged.
 Command part_of_plan(Command c, Args args) {
   if (c.name != plan_command.name) return c;
   const auto is_typed = [&](const char* word) { return std::find(args.begin(), args.end(), word) != args.end(); };
@@ -85,7 +85,7 @@ std::string version_text() {
   return fmt::format("llmcalc {}{}\n", LLMCALC_VERSION, from);
 }
 
-/// The output of options and words that describe the program; absent for a command.
+/// Output of an option or word that describes the program ("--version", "schema"); absent for a command.
 std::optional<std::string> about(Args args) {
   const std::string& first = args[0];
   if (first == "--version") return version_text();
@@ -96,7 +96,7 @@ std::optional<std::string> about(Args args) {
   return std::nullopt;
 }
 
-/// The arguments, with styles before the command moved to the end.
+/// The arguments, with leading style options moved to the end.
 std::vector<std::string> in_order(Args args) {
   std::vector<std::string> all(args.begin(), args.end());
   const auto style = [](const std::string& a) {
@@ -107,7 +107,7 @@ std::vector<std::string> in_order(Args args) {
   return all;
 }
 
-/// "explain --tp": the option as a word, not as an option of explain; absent for other arguments.
+/// "explain --tp": the option as the word to explain, not as an option of explain; absent for other arguments.
 std::optional<std::vector<std::string>> option_to_explain(std::string_view command, Args rest) {
   const auto is_own = [&](const Option& o) { return o.flag == rest[0]; };
   if (command != "explain" || rest.size() != 1 || !rest[0].starts_with("--") || is_help(rest[0])) return std::nullopt;
@@ -165,7 +165,7 @@ int guarded(const Run& run) {
     return refuse(e.what());
   } catch (const std::bad_alloc&) {
     return refuse("out of memory; close other programs, or use a smaller model, batch size or sequence length");
-  } catch (const std::exception& e) {  // a bug of the program; it should have been one of the types above
+  } catch (const std::exception& e) {  // a bug in the program: it should have been one of the types above
     return refuse(fmt::format("internal error: {}; please report the command and its input files", e.what()));
   }
 }

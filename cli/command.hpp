@@ -1,6 +1,6 @@
 #pragma once
-/// Sub-commands of the program: those in report/commands, and those with files, kernels or a terminal, one file each in
-/// commands/.
+/// Subcommands of the program: those in report/commands, and those that need files, kernels or a terminal, one file
+/// each in commands/.
 
 #include "report/commands/arguments.hpp"
 
@@ -19,7 +19,7 @@ extern const Command check_command, compare_command, sweep_command, accuracy_com
 Command verbose_import();
 /// 'llmcalc list' with --here.
 Command list_with_here();
-/// 'llmcalc fit' on this machine, if --hardware is not given.
+/// 'llmcalc fit', which uses this machine without --hardware.
 Command fit_here();
 
 }  // namespace llmcalc

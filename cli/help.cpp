@@ -33,7 +33,7 @@ std::string words_help(const Command& c) {
   return s.empty() ? s : s + "\n";
 }
 
-/// Rows of the options that are shown: all, or the common ones. Counts the others.
+/// Rows of the options that are shown: all, or the common ones. Also counts the hidden ones.
 std::string option_rows(std::span<const Option> options, const Command& c, bool all, std::size_t& hidden) {
   std::string rows;
   for (const Option& o : options) {
@@ -46,7 +46,7 @@ std::string option_rows(std::span<const Option> options, const Command& c, bool 
   return rows;
 }
 
-/// A command's own options, then those of the table by topic.
+/// A command's own options, then the options of the table by topic.
 std::string options_help(const Command& c, bool all) {
   std::string s;
   std::size_t hidden = 0;
@@ -80,7 +80,7 @@ std::string manual_row(const Option& o) {
 
 std::string_view first_sentence(std::string_view help) { return help.substr(0, help.find(" [")); }
 
-/// The choices of "cpu|cuda|cuda:N", one per line; a shell cannot complete numbers and lists.
+/// The choices of "cpu|cuda|cuda:N", one per line, without numbers and lists, which a shell cannot complete.
 std::string candidates(std::string_view listed) {
   std::string out;
   std::istringstream choices{std::string(listed)};
@@ -95,7 +95,7 @@ std::string preset_names(std::span<const Builtin> presets) {
   return out;
 }
 
-/// Completions of an option's value by its name, as MODEL; empty for a file, which the shell completes.
+/// Completions of an option's value, by value name (MODEL); empty for a file, which the shell completes.
 std::string values_of(std::string_view value_name) {
   if (value_name == "MODEL") return preset_names(builtin_models());
   if (value_name == "HW") return preset_names(builtin_hardware());
@@ -122,7 +122,7 @@ std::string command_candidates() {
   return out;
 }
 
-/// The position of the last of `words` among the positional arguments.
+/// Index of the last of `words` among the positional arguments.
 std::size_t place_of_last(const Command& c, Args words) {
   std::size_t place = 0;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -140,7 +140,7 @@ std::size_t place_of_last(const Command& c, Args words) {
 
 namespace {
 
-/// Commands by the kind of question that they answer.
+/// Commands that answer one kind of question.
 struct CommandGroup {
   std::string_view question;
   std::array<std::string_view, 7> commands;

@@ -1,5 +1,5 @@
 #pragma once
-/// Texts generated from the rows of commands and options: help, the manual's OPTIONS, shell completions.
+/// Texts generated from the command and option tables: help, the manual's OPTIONS, shell completions.
 
 #include <string>
 

@@ -7,15 +7,15 @@
 
 namespace {
 
-/// Opens closed standard streams in the wrong direction, so that no later file takes their number and any use of them
-/// fails.
+/// Opens closed standard streams in the wrong direction, so that no later file gets their descriptors and any use of
+/// them fails.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Ignores SIGPIPE and SIGXFSZ: a pipe without a reader and a file beyond its size limit then cause write errors, which
-/// are handled.
+/// Ignores SIGPIPE and SIGXFSZ, so that a pipe without a reader or a file at its size limit causes a write error, which
+/// is handled.
 void ignore_signals_of_writing() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

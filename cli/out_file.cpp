@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether the file may be lost: it is empty, or the program wrote it. An unreadable file may not.
+/// Whether the file may be overwritten: it is empty, or the program wrote it. False for an unreadable file.
 bool is_replaceable(const OutFile& out) {
   std::error_code failed;
   if (std::filesystem::file_size(out.path, failed) == 0) return true;

@@ -1,5 +1,5 @@
 #pragma once
-/// A file that the user names for the program to write.
+/// An output file named by the user.
 
 #include <functional>
 #include <string>
@@ -10,7 +10,7 @@ namespace llmcalc {
 struct OutFile {
   std::string path;
   std::string_view option;                         ///< "--trace"
-  std::string kind;                                ///< "a trace": as messages call it
+  std::string kind;                                ///< "a trace": its name in messages
   std::function<bool(const std::string&)> is_own;  ///< whether llmcalc wrote a file as this kind; may throw InputError
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Writes standard output, completely or with an error, and standard error, best effort, because no result depends on
-/// it. Reads the properties of the terminal.
+/// Writes standard output (completely, or with an error) and standard error (best effort, because no result depends on
+/// it). Reads terminal properties.
 
 #include <stdexcept>
 #include <string>
@@ -21,7 +21,7 @@ void say(const std::string& line);
 
 /// Writes unmodified text to stderr; async-signal-safe.
 void say_raw(std::string_view text) noexcept;
-/// Columns of the terminal; else $COLUMNS, else 80.
+/// Width of the terminal in columns; else $COLUMNS, else 80.
 std::size_t output_columns();
 
 /// Whether standard output is a terminal with colors and $NO_COLOR (no-color.org) allows them.

@@ -20,7 +20,7 @@ std::string text_of(const Output& output, const Screen& screen) {
   return screen.style == Style::json && !page->verbatim ? dump(page->json) : page->text(screen);
 }
 
-/// Writes a text. Ignores a closed pipe, which does not change the exit code.
+/// Writes text. Ignores a closed pipe, which does not change the exit code.
 void write(const std::string& text) {
   try {
     write_out(text);
@@ -28,7 +28,7 @@ void write(const std::string& text) {
   }
 }
 
-/// Options whose lines are only in the whole report.
+/// Whether an option is given whose lines are only in the full report.
 bool is_full(const Arguments& arguments) {
   constexpr std::array flags{"--full", "--ops", "--stages", "--exact"};
   return std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return arguments.has(flag); });

@@ -1,5 +1,5 @@
 #pragma once
-/// Answers on standard output.
+/// Prints answers on standard output.
 
 #include "report/commands/arguments.hpp"
 #include "report/report.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 /// Progress of long work on stderr: silent in the first second, then one rewritten line on a terminal, otherwise a line
-/// every ten seconds. A separate thread writes it, independent of the duration of the work's steps.
+/// every ten seconds. A separate thread writes it, so that long steps of the work do not delay it.
 
 #include <condition_variable>
 #include <mutex>
@@ -18,7 +18,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Sets the text of the line, which follows the elapsed time.
+  /// Sets the text shown after the elapsed time.
   void show(std::string line);
   /// Removes the line before other output.
   void clear();

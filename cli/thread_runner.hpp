@@ -13,9 +13,9 @@ namespace llmcalc {
 class ThreadRunner : public Runner {
  public:
   std::size_t width() const override;
-  /// A share for which the system cannot start a thread runs after the others.
+  /// If the system cannot start a thread for a share of the work, the share runs after the others.
   void each(std::size_t n, const std::function<void(std::size_t)>& work) override;
-  /// Set by the first signal after the first call; a second signal ends the program.
+  /// True from the first signal after the first call; a second signal ends the program.
   bool stopped() const override;
   void show(const std::string& line) override;
   /// Removes the progress line.

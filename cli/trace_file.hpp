@@ -5,8 +5,8 @@
 
 namespace llmcalc {
 
-/// Throws InputError if the path is a file other than the program's traces, without `force`, or in a folder that cannot
-/// be written to.
+/// Throws InputError if the path is an existing file other than the program's traces (unless `force`), or is in a
+/// folder that cannot be written to.
 void check_trace_out(const std::string& path, bool force);
 
 /// Writes a trace completely or not at all.

@@ -32,7 +32,7 @@ AccuracyKind accuracy_kind(const std::string& said) {
 
 namespace {
 
-/// A file of measurements with rows for this kind of prediction.
+/// A measurement file with rows for this kind of prediction.
 MeasurementFile suitable(const std::string& path, std::optional<AccuracyKind> kind) {
   MeasurementFile file = read_measurement_file(path);
   if (!kind || file.has(rows_for(*kind))) return file;
@@ -40,7 +40,7 @@ MeasurementFile suitable(const std::string& path, std::optional<AccuracyKind> ki
   throw InputError(fmt::format("{}: no rows of {}", path, what[static_cast<std::size_t>(rows_for(*kind))]));
 }
 
-/// Appends the rows of one file to the others. Row ids must be unique over all files of a report.
+/// Appends the rows of one file. Row ids must be unique across all files of a report.
 void join_rows(MeasurementFile& all, MeasurementFile next) {
   std::set<std::string_view> ids;
   for (const TrainingCase& c : all.training) ids.insert(c.head.id);
@@ -79,7 +79,7 @@ Accuracy predicted(const MeasurementFile& file, std::optional<AccuracyKind> kind
 
 namespace {
 
-/// The times used for replays, from options that apply only to replays.
+/// Basis for replays, from options that apply only to replays.
 ReplayBasis basis_of(const Arguments& arguments, std::optional<AccuracyKind> kind) {
   for (const char* option : {"--tables", "--hardware"})
     if (arguments.has(option) && kind != AccuracyKind::serving)
@@ -90,7 +90,7 @@ ReplayBasis basis_of(const Arguments& arguments, std::optional<AccuracyKind> kin
   return basis;
 }
 
-/// Whether a file begins with a measurement in the form of 'accuracy convert': without spaces, and with these keys.
+/// Whether a file begins with a measurement as 'accuracy convert' writes it: without spaces, and with these keys.
 bool is_converted(const std::string& path) {
   const std::string text = json::file_text(path), line = text.substr(0, text.find('\n'));
   const json::Value row = json::parse(line, path);

@@ -13,11 +13,11 @@ namespace llmcalc {
 /// Throws InputError for an unknown kind.
 AccuracyKind accuracy_kind(const std::string& said);
 
-/// The measurements of files. Throws InputError if a file cannot be read, has no rows of the kind, or has a row id
-/// twice.
+/// The measurements of files. Throws InputError if a file cannot be read, has no rows of the kind, or if a row id
+/// occurs twice.
 MeasurementFile measurements(const std::vector<std::string>& paths, std::optional<AccuracyKind> kind);
 
-/// Predicts the rows, with progress on the line.
+/// Predicts the rows and shows progress on the line.
 Accuracy predicted(const MeasurementFile& file, std::optional<AccuracyKind> kind, const ReplayBasis& basis,
                    ProgressLine& line);
 

@@ -23,12 +23,12 @@ bool is_search(const std::vector<std::string>& words) {
   return words.size() > 1 && words[0] == "plan" && words[1] == "train";
 }
 
-/// The command of this name with its arguments.
+/// Parsed arguments of the named command.
 Arguments typed(std::string_view name, const std::vector<std::string>& words) {
   return Arguments(*answered_command(name), Args(words).subspan(1), commands());
 }
 
-/// A report from the command that makes it: "train llama-3-8b --hardware h100".
+/// A report from the command that produces it: "train llama-3-8b --hardware h100".
 Side asked(const std::string& name, const std::vector<std::string>& words) {
   const bool model = !words.empty() && std::any_of(questions().begin(), questions().end(),
                                                    [&](const Question* q) { return q->name == words[0]; });
@@ -47,7 +47,7 @@ Side saved(const std::string& path) { return {path, json::parse(json::file_text(
 
 bool is_flag(const std::string& w) { return w.starts_with("--"); }
 
-/// If --vs begins with a model, replaces the model in the words by it and removes it from `by`.
+/// If --vs begins with a model, substitutes it for the model in the words and removes it from `by`.
 std::vector<std::string> with_model_of(std::vector<std::string> words, std::vector<std::string>& by) {
   if (by.empty() || is_flag(by[0])) return words;
   const std::string model = typed(words[0], words).word("MODEL");

@@ -18,7 +18,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Prints a line for each key of the config: its value, and its meaning or the reason why it was ignored.
+/// Prints a line for each key of the config: its value, and its meaning or the reason it was ignored.
 void say_readings(const Document& config) {
   const std::vector<KeyReading> all = key_readings(config.value, config.where);
   std::size_t key = 0, value = 0;

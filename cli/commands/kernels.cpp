@@ -1,4 +1,4 @@
-// Rows of the commands that run the reference transformer. Their code is in cli/kernels/.
+// Table rows of the commands that run the reference transformer. Their code is in cli/kernels/.
 
 #include <array>
 

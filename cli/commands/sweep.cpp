@@ -14,7 +14,7 @@
 namespace llmcalc {
 namespace {
 
-/// Throws InputError for combinations of sweep's own options that have no meaning.
+/// Throws InputError for meaningless combinations of sweep's own options.
 void check_sweep_options(const Arguments& arguments) {
   const std::string out = arguments.text("--out");
   if (!out.empty()) check_table_name(out);
@@ -27,7 +27,7 @@ void check_sweep_options(const Arguments& arguments) {
     throw InputError("--resume continues the file, and --force replaces it; omit one");
 }
 
-/// The answer of the first possible point among the first ones; null if there is none.
+/// Answer of the first possible point, searched among the first ones; null if there is none.
 json::Value first_answer(const SweepPoints& points, const Runner& runner) {
   constexpr Count most = 1000;
   PointAnswers answers(points, {}, runner);
@@ -41,7 +41,7 @@ json::Value first_answer(const SweepPoints& points, const Runner& runner) {
   return {};
 }
 
-/// The paths of --columns, or the usual columns that the first answer has.
+/// Columns of --columns, else the usual columns that the first answer has.
 std::vector<std::string> chosen_columns(const Arguments& arguments, const SweepPoints& points, const Runner& runner) {
   const std::string_view command = points.command->name;
   const json::Value answer = first_answer(points, runner);
@@ -65,7 +65,7 @@ std::unique_ptr<Table> opened(const Arguments& arguments, std::vector<std::strin
   return file_table(out, std::move(header), opening);
 }
 
-/// Throws InputError if a row of the file differs from the one that this command writes.
+/// Throws InputError if a row in the file differs from the row that this command would write.
 void check_rows(const WrittenRows& written, const SweepPoints& points, const std::vector<Column>& columns,
                 const Table& table, const std::string& path, const Runner& runner) {
   if (written.rows > points.size())

@@ -39,7 +39,7 @@ Grid rates_grid(const validate::Calibration& c) {
   return g;
 }
 
-/// Adds the spread of the rounds: next to each number, and as separate rows for JSON.
+/// Adds the spread over the rounds: next to each number, and as separate rows for JSON.
 void add_spread(Section& s, const validate::Calibration& c) {
   std::vector<Row> spreads;
   for (Row& row : s.rows)
@@ -99,7 +99,7 @@ bool is_calibration(const std::string& path) {
   return load_hardware(path).achieved_how.starts_with(validate::calibrated_on);
 }
 
-/// The hardware file, checked to be readable. Throws InputError if the device was so busy that a rate is negative.
+/// The hardware file, if it can be read back. Throws InputError if the device was so busy that a rate is negative.
 json::Value readable(json::Value file) {
   try {
     read_hardware_file(file, "the measurement");

@@ -23,7 +23,7 @@ using AllTables = std::vector<OperatorTables>;
 struct FromTables {
   AllTables tables;
   std::string hardware;  ///< as found or typed
-  json::Value sheet;     ///< its file
+  json::Value sheet;     ///< its contents
   HardwareCard card;
   std::vector<TableSubject> subjects;
   std::vector<std::string> assumed, left_out;
@@ -65,7 +65,7 @@ FromTables what_follows(const Arguments& arguments) {
 
 // ---- The file
 
-/// "vLLM 0.19.0 and vLLM 0.20.0": the values in the tables, each once.
+/// "vLLM 0.19.0 and vLLM 0.20.0": the distinct values in the tables.
 std::string said_by(const AllTables& tables, const char* before, std::string TableOrigin::*what) {
   std::set<std::string> all;
   for (const OperatorTables& t : tables)
@@ -87,8 +87,8 @@ std::string how_derived(const FromTables& f) {
                      by.empty() ? "" : " of ", by, fmt::join(subject_names(f), "; "), today());
 }
 
-/// The datasheet with the derived rates. Its title differs from the device's: these are rates of an engine's kernels,
-/// not to be compared with a machine's own.
+/// The datasheet with the derived rates. Its title differs from the device's, because the rates of an engine's kernels
+/// are not comparable with a machine's own.
 json::Value derived_file(const FromTables& f, const std::string& name) {
   json::Value file = f.sheet;
   file["name"] = name;
@@ -160,7 +160,7 @@ Grid residuals_grid(const FromTables& f) {
   return g;
 }
 
-/// Every text once, sorted.
+/// Distinct texts, sorted.
 std::vector<std::string> once(const AllTables& tables, std::vector<std::string> OperatorTables::*of) {
   std::set<std::string> all;
   for (const OperatorTables& t : tables) all.insert((t.*of).begin(), (t.*of).end());

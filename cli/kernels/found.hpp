@@ -1,5 +1,5 @@
 #pragma once
-/// The results of a validation per case, its last line and its exit code.
+/// Validation results by case, with the last line and the exit code.
 
 #include <optional>
 

@@ -31,7 +31,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether one of these flags is given.
+/// Whether any of these flags is given.
 bool any(const Arguments& a, std::initializer_list<const char*> flags) {
   return std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return a.has(flag); });
 }
@@ -66,7 +66,7 @@ std::string prompt_of(const Arguments& a) {
   return prompt;
 }
 
-/// Prints a prompt and its continuation as they arrive, in whole characters.
+/// Prints a prompt and its continuation as it arrives, in whole characters.
 class Stream {
  public:
   Stream(bool on, std::string prompt) : on_(on), prompt_(std::move(prompt)) {}
@@ -113,7 +113,7 @@ void say_timing(const Arch& a, Count longest, Count prompt, const model::Generat
 
 Seconds taken(const model::Generated& g) { return g.prefill + g.decode; }
 
-/// A table of the costs of the same tokens with and without the cache.
+/// Table of the costs of generating the same tokens with and without the cache.
 Grid comparison(const model::Generated& with, const model::Generated& without) {
   Grid grid{.key = "with_and_without_cache", .title = "KV cache", .columns = {}, .rows = {}};
   for (const auto& [name, g] : {std::pair{"with", &with}, std::pair{"without", &without}}) {
@@ -206,7 +206,8 @@ std::function<void(Count, Count)> counted_on(ProgressLine& line, const char* wha
   };
 }
 
-/// Generates and streams the text. The first token removes the progress line. Ends the text's line before an error.
+/// Generates and streams the text. The first token removes the progress line. If an error occurs, ends the line of text
+/// first.
 model::Generated shown(model::Transformer& t, const model::TrainedModel& c, std::span<const std::int32_t> prompt,
                        model::GenerateOptions g, Stream& stream, ProgressLine& line) {
   line.show("reading the prompt");

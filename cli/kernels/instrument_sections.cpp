@@ -82,7 +82,7 @@ std::vector<std::string> work_text(const std::string& phase, const validate::Ten
           t.judged ? verdict(t.within()) : "none"};
 }
 
-/// Adds FLOPs by the units that execute them.
+/// Adds FLOPs by execution unit.
 void add_tensor_work(Report& report, const validate::Metered& m) {
   if (!m.no_parts.empty()) report.notes.push_back({"flops_not_split", "FLOPs are not split by unit: " + m.no_parts});
   Grid g{.key = "tensor_work",
@@ -215,7 +215,7 @@ std::string joined(const std::vector<std::string>& all) {
   return all.empty() ? "no" : fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Adds the attention kernel of one direction, if any ran, and why a faster one did not run.
+/// Adds the attention kernel of one direction, if one ran, and the reason a faster one did not.
 void add_core(Section& s, const std::string& part, const std::string& direction,
               const std::optional<model::CoreRun>& run) {
   if (!run) return;

@@ -7,16 +7,16 @@
 
 namespace llmcalc {
 
-/// Adds executed FLOPs and bytes by phase, energy, memory by terms, the board and its libraries; notes missing ones.
+/// Adds executed FLOPs and bytes by phase, energy, memory by term, the board and its libraries; notes missing readings.
 void add_instruments(Report& report, const validate::Metered& m);
 
-/// Adds the code that computed attention, by part, if the backend has several implementations.
+/// Adds the attention implementation that ran, by part, if the backend has more than one.
 void add_attention_cores(Report& report, const validate::CaseVerdict& v);
-/// The same as a row's `attention_core`.
+/// The same data as a row's `attention_core` in JSON.
 json::Value attention_core_json(const validate::CoreUse& u);
 
-/// Model FLOPs utilization of a step of `step_seconds`, under each convention. `board`: the device's name from its
-/// driver, which selects the datasheet with the peak; a device without a preset has the peak of `measured`.
+/// Model FLOPs utilization of a step of `step_seconds`, under each convention. `board`: device name from the driver,
+/// which selects the datasheet for the peak; a device without a preset uses the peak of `measured`.
 Section mfu_section(const validate::Case& c, double step_seconds, const std::string& board,
                     const HardwareCard& measured);
 

@@ -83,7 +83,7 @@ class LearningRun {
     if (learner_.progress().validation_loss != best) save_if_possible();
   }
 
-  /// Continues if saving fails: a disk that is full now may have space for a later checkpoint.
+  /// Continues if saving fails: a full disk may have space for a later checkpoint.
   void save_if_possible() {
     try {
       save();

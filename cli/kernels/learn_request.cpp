@@ -18,7 +18,7 @@
 namespace llmcalc {
 namespace {
 
-/// Bytes of text from which byte pairs are frequent enough to learn.
+/// Bytes of text above which byte pairs are frequent enough to learn.
 constexpr std::size_t enough_for_pairs = 100'000;
 /// Text size in bytes above which the larger model learns more per step; it would memorize a shorter text.
 constexpr std::size_t enough_for_larger = 1'000'000;

@@ -16,8 +16,8 @@ struct LearnRequest {
   std::shared_ptr<const model::Tokenizer> tokenizer;
   DType precision = dtypes::fp32;
   model::LearningSettings settings;
-  double minutes = 0;       ///< 0: only the steps end it
-  bool by_minutes = false;  ///< only the minutes end it
+  double minutes = 0;       ///< 0: ends by steps only
+  bool by_minutes = false;  ///< ends by time only
   Notes notes;
   std::unique_ptr<model::TrainingCheckpoint> resumed;
   validate::Where where;

@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Loads the model's weights into `t`; the line shows the progress.
+/// Loads the model's weights into `t` and shows progress on the line.
 void load_shown(const model::TrainedModel& m, model::Transformer& t, ProgressLine& line);
 
 }  // namespace llmcalc

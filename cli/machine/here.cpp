@@ -14,7 +14,7 @@
 namespace llmcalc {
 namespace {
 
-/// The words of a name without marks, clock rates and core counts: "amd epyc 7763".
+/// A name without trademark signs, clock rates and core counts: "amd epyc 7763".
 std::string plain_name(std::string_view name) {
   std::string out;
   for (std::string_view rest = name; !rest.empty();) {
@@ -31,7 +31,7 @@ std::string plain_name(std::string_view name) {
   return out;
 }
 
-/// The card's memory is within a tenth of the preset's, since drivers report less than the capacity.
+/// Whether the card's memory is within a tenth of the preset's; drivers report less than the full capacity.
 bool has_like_memory(const Builtin& preset, Bytes memory) {
   const double whole = real(load_hardware(preset).cluster.device.memory.value);
   return memory == Bytes() || (real(memory.value) > 0.9 * whole && real(memory.value) < 1.1 * whole);

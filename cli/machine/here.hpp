@@ -1,6 +1,5 @@
 #pragma once
-/// This machine in the program's words: the hardware preset of its GPU or processor, and a greeting with five
-/// questions.
+/// Description of this machine: the hardware preset of its GPU or processor, and a greeting with five questions.
 
 #include <optional>
 #include <string>

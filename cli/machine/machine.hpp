@@ -21,8 +21,8 @@ struct Machine {
   Bytes memory{};           ///< of the host; 0: unknown
 };
 
-/// NVIDIA GPUs by NVML (libnvidia-ml.so.1, opened if present), AMD GPUs, processor and memory by files under `root`:
-/// /sys/class/drm, /proc/cpuinfo, /proc/meminfo. Unreadable parts stay unknown.
+/// NVIDIA GPUs through NVML (libnvidia-ml.so.1, opened if present); AMD GPUs, processor and memory from files under
+/// `root`: /sys/class/drm, /proc/cpuinfo, /proc/meminfo. Unreadable parts remain unknown.
 Machine read_machine(const std::filesystem::path& root = "/");
 
 }  // namespace llmcalc

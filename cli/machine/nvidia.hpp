@@ -1,5 +1,5 @@
 #pragma once
-/// NVIDIA GPUs of this machine by NVML.
+/// NVIDIA GPUs of this machine, found through NVML.
 
 #include <vector>
 

@@ -9,7 +9,7 @@ namespace llmcalc {
 
 struct SweepRun {
   Count rows = 0;    ///< written, in addition to those found
-  Count errors = 0;  ///< of these
+  Count errors = 0;  ///< impossible points among these
 };
 
 /// Writes the rows of the points from `first` on, until the runner is stopped; the rows before the first missing one

@@ -1,5 +1,5 @@
 #pragma once
-/// Rows as text: CSV by RFC 4180, or one JSON object per line. Numbers have every digit, as in --json.
+/// Rows as text: CSV (RFC 4180), or one JSON object per line. Numbers have all digits, as in --json.
 
 #include <algorithm>
 #include <optional>
@@ -18,7 +18,7 @@ std::string row_text(TextFormat format, const std::vector<std::string>& header, 
 /// A single value without quotes; empty for null.
 std::string cell_text(const json::Value& value);
 
-/// Splits a table into records as it is read in pieces, and keeps a sample of them.
+/// Splits a table that is read in pieces into records, and keeps a sample of them.
 class RecordReader {
  public:
   explicit RecordReader(TextFormat format) : is_csv_(format == TextFormat::csv), rows_(is_csv_ ? -1 : 0) {}
@@ -29,7 +29,7 @@ class RecordReader {
   Count whole_bytes() const { return whole_bytes_; }
   /// The header or the first row, with its line end.
   const std::optional<std::string>& first() const { return first_; }
-  /// At most 16 rows at equal distances, and the last one.
+  /// At most 16 evenly spaced rows, and the last one.
   std::vector<std::pair<Count, std::string>> sample() const;
 
  private:

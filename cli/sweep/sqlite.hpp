@@ -1,5 +1,5 @@
 #pragma once
-/// The functions of SQLite that a table uses, opened on first use (libsqlite3.so.0), with declarations of our own.
+/// The functions of SQLite that a table uses, opened on first use (libsqlite3.so.0), with our own declarations.
 
 #include <cstdint>
 #include <string>

@@ -21,7 +21,7 @@ std::string quoted_name(const std::string& name) {
   return out + "\"";
 }
 
-/// A cell as SQLite holds it: null, an integer in 64 bits with a sign, a double or a text.
+/// A cell as SQLite stores it: null, a signed 64-bit integer, a double or text.
 json::Value held(const json::Value& cell) {
   if (cell.is_boolean()) return cell.get<bool>() ? 1 : 0;
   const bool wide = cell.is_number_unsigned() &&
@@ -45,7 +45,7 @@ class Statement {
   void reset() { sqlite().reset(statement_); }
   void bind(int place, const json::Value& v);
   json::Value column(int index) const;
-  /// The column if it has this type; else an empty text, or 0.
+  /// The column's value if it has this type; else empty text, or 0.
   std::string text(int index) const;
   Count count(int index) const;
 
@@ -157,7 +157,7 @@ void SqliteTable::run(const std::string& sql) {
   if (const int code = sqlite().exec(db_, sql.c_str(), nullptr, nullptr, nullptr); code != sqlite_code::ok) fail(code);
 }
 
-/// Names of the columns of an existing table, and of all other tables as a column "table NAME".
+/// Column names of an existing table, and all other tables as columns "table NAME".
 std::vector<std::string> SqliteTable::found_columns() {
   Statement info(db_,
                  "SELECT name FROM pragma_table_info('sweep') UNION ALL "

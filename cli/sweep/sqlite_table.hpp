@@ -1,5 +1,6 @@
 #pragma once
-/// Rows in the table "sweep" of a SQLite file, in order of rowid. Integers past 2^63 are text, booleans 0 and 1.
+/// Rows in the table "sweep" of a SQLite file, in order of rowid. Integers beyond 2^63 are stored as text, booleans as
+/// 0 and 1.
 
 #include "cli/sweep/table.hpp"
 

@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// Consecutive rows. Tables of text need only their text, which the shares of the work write concurrently.
+/// Consecutive rows. Text tables need only the rows' text, which threads produce concurrently.
 struct RowBlock {
   std::vector<RowCells> rows;
   std::string text{};
@@ -19,7 +19,7 @@ struct RowBlock {
   bool stopped = false;  ///< rows are missing at its end
 };
 
-/// The rows that a file already has, and some of them for a comparison.
+/// Rows already in a file, with a sample for comparison.
 struct WrittenRows {
   Count rows = 0;
   std::vector<std::pair<Count, std::string>> sample{};  ///< index and Table::record()
@@ -40,7 +40,7 @@ class Table {
   virtual void start() = 0;
   /// The text that represents a row. Thread-safe.
   virtual std::string record(const RowCells& row) const = 0;
-  /// Replaces rows by the table's own form of them. Thread-safe.
+  /// Converts rows to the table's own form. Thread-safe.
   virtual void encode(RowBlock& block) const { static_cast<void>(block); }
   virtual void append(const RowBlock& block) = 0;
   virtual void finish() {}

@@ -60,7 +60,7 @@ class PipeTable : public TextTable {
   WholeFile file_;
 };
 
-/// A file of text. Records end with a line end, so that a cut record is recognized.
+/// A file of text. Records end with a line end, so that a truncated record is recognized.
 class TextFile : public TextTable {
  public:
   TextFile(std::string path, TextFormat format, std::vector<std::string> header, Opening opening)
@@ -88,7 +88,7 @@ class TextFile : public TextTable {
     throw InputError(fmt::format("{} '{}': {}", what, path_, std::strerror(errno)));
   }
 
-  std::string path_, begin_{};  ///< `begin_`: of the file as found
+  std::string path_, begin_{};  ///< `begin_`: beginning of the existing file
   bool resumes_;
   int file_ = -1;
   RecordReader found_{format()};
@@ -102,7 +102,7 @@ void TextFile::open() {
     throw InputError(fmt::format("another program is writing '{}'; wait for it, or pass another --out", path_));
 }
 
-/// Reads the whole file to resume it, or its begin to recognize it.
+/// Reads the whole file to resume it, or only its beginning to recognize it.
 void TextFile::read() {
   constexpr std::size_t piece = std::size_t{1} << 20;
   std::string buffer(piece, '\0');
@@ -116,7 +116,7 @@ void TextFile::read() {
   }
 }
 
-/// Whether the file is empty, has this header, or was cut inside of it.
+/// Whether the file is empty, has this header, or was truncated within it.
 bool TextFile::has_same_header() const {
   if (begin_.empty()) return true;
   if (format() == TextFormat::csv)
