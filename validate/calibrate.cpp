@@ -72,7 +72,7 @@ double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond ra
   return std::max(0.0, seconds * rate.value);
 }
 
-/// Fraction of its rate that a matmul keeps with one more output column, so that rows are not aligned to 16 bytes.
+/// Fraction of its rate that a matmul keeps with one more output column, which leaves rows unaligned to 16 bytes.
 double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
   if (aligned.rows == 0) return 1;
   MatmulSize odd = aligned;
@@ -81,7 +81,7 @@ double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
   return std::min(1.0, rate(odd) / rate(aligned));
 }
 
-/// The exposed fraction of the shorter of compute time and memory time, t = longer + exposed shorter, for layers whose
+/// Exposed fraction of the shorter of compute and memory time (t = longer + exposed x shorter), for layers whose
 /// operands come from memory.
 double exposed_in_layers(model::Backend& b, const ProbeSizes& sizes, const FormatRates& f, const Calibration& c) {
   Plan plan;

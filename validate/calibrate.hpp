@@ -42,20 +42,20 @@ struct Calibration {
   OperatorSeconds recorded;        ///< the same when replayed from a recording; 0: not available
   /// Seconds per operator in a sequence of operators, as probes run them.
   const OperatorSeconds& among_others() const { return recorded.forward.value > 0 ? recorded : launch; }
-  std::map<std::string, double> spread;  ///< interquartile range over the rounds relative to the median, by key
+  std::map<std::string, double> spread;  ///< interquartile range over the rounds, relative to the median, by key
   double spread_of(const std::string& key) const;
   Bytes memory;    ///< of the machine; 0: unknown
-  Bytes overhead;  ///< of a device, for driver, libraries and kernels; 0: unknown
+  Bytes overhead;  ///< device memory of driver, libraries and kernels; 0: unknown
   std::string device;
   int threads = 0;  ///< of a CPU; 0: not a CPU
 };
 
-/// Everything is measured in each round, so a passing disturbance affects only a few.
+/// Every round measures everything, so that a passing disturbance affects only a few rounds.
 inline constexpr int rounds = 5;
 /// The largest spread of a value used in predictions: the tolerance of `validate`.
 inline constexpr double most_spread = band - 1;
 
-/// Receives the next measurement and the fraction of the work that is done.
+/// Receives the name of the next measurement and the completed fraction of the work.
 using Told = std::function<void(const std::string& next, double done)>;
 
 /// The medians over the rounds, with their spread. Throws InputError if they contradict each other.

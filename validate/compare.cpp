@@ -16,7 +16,7 @@ Count total(const Book& b) {
 }
 Count of(const Book& b, const std::string& name) { return b.contains(name) ? b.at(name) : 0; }
 
-/// The operators of two books in execution order; entries that are not operators (a block's input) come last.
+/// The operators of two books in execution order, followed by entries that are not operators (a block's input).
 std::vector<std::string> in_order(const Ledger& l, const Book& a, const Book& b) {
   std::set<std::string> left;
   for (const Book* book : {&a, &b})

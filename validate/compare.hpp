@@ -36,7 +36,7 @@ struct CaseVerdict {
   std::string name;  ///< of the model, or of the suite's case
   std::vector<Comparison> rows;
   std::vector<Beside> beside;  ///< listed, not compared; forward plus backward
-  std::string order;    ///< the first operator whose name, shape or position differs, in a sentence; empty: all match
+  std::string order;    ///< sentence about the first operator that differs in name, shape or position; empty: all match
   Count operators = 0;  ///< number compared in order
   std::vector<CoreUse> cores = {};
   Count differing() const;

@@ -1,5 +1,5 @@
 #pragma once
-/// One account of a training step or a generation: every byte, every FLOP, every operator. The engine writes one, the
+/// Ledger of a training step or a generation: every byte, every FLOP, every operator. The engine writes one, the
 /// reference transformer another, and validate/compare.hpp compares them.
 
 #include <map>

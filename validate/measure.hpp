@@ -1,5 +1,5 @@
 #pragma once
-/// The reference transformer's account: its actual memory and work.
+/// Ledger of the reference transformer: its actual memory and work.
 
 #include "model/transformer.hpp"
 #include "validate/ledger.hpp"
@@ -10,14 +10,14 @@ namespace llmcalc::validate {
 /// from the last micro-batch. The model must already be trainable.
 Ledger measured_training(model::Transformer& t, std::uint64_t seed);
 
-/// The cache for an inference by the transformer's plan; absent if the plan has no cache.
+/// KV cache for inference under the transformer's plan; absent if the plan has no cache.
 std::optional<model::Cache> cache_of(model::Transformer& t, Count tokens);
 
 /// A pass of the plan's batch. MTP modules, if any, draft tokens, which are discarded.
 void run_pass(model::Transformer& t, std::span<const std::int64_t> ids, Count past, model::Cache* cache,
               model::Trace* trace);
 
-/// A prefill of the plan's prompt and a decode step for each generated token; with modules, for each token and its
+/// A prefill of the plan's prompt and a decode step for each generated token; with MTP modules, for each token and its
 /// drafts.
 Ledger measured_inference(model::Transformer& t, std::uint64_t seed);
 

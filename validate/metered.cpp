@@ -14,7 +14,7 @@ namespace {
 using model::Instruments;
 using Wall = std::chrono::steady_clock;
 
-/// A trained model and a generating one, made once and run for every measurement.
+/// Models for training and for generation, each built once and run for every measurement.
 struct Training : CaseModel {
   std::vector<model::Batch> batches;
   Training(const Case& c, const Where& where)
@@ -22,7 +22,7 @@ struct Training : CaseModel {
     t.weights().make_trainable(c.plan);
   }
   void step() { t.train(batches, {.clip = 0}); }
-  /// A step that runs operator by operator, not from a graph, which has its own memory.
+  /// A step that runs operator by operator, not from a graph, which has separate memory.
   void plain_step() {
     t.weights().zero_gradients();
     for (const model::Batch& b : batches) t.gradients(b, 1, nullptr);
@@ -47,7 +47,7 @@ struct GenerationCase : CaseModel {
              cache ? &*cache : nullptr, trace);
   }
   void prefill() { pass(plan.prompt, 0); }
-  /// The token at this position, counted from 0.
+  /// Runs the token at this position, counted from 0.
   void token(Count place, model::Trace* trace = nullptr) {
     plan.kv_cache ? pass(1, place, trace) : pass(place + 1, 0, trace);
   }
@@ -58,8 +58,7 @@ struct GenerationCase : CaseModel {
   }
 };
 
-/// Memory of a second run. The first run also allocates memory while searching for the fastest matmul algorithms, which
-/// is excluded.
+/// Memory of a second run, to exclude memory that the first run allocates in search of the fastest matmul algorithms.
 template <typename Run>
 MemoryUse memory_of(Instruments& device, model::Arena& arena, const MemoryUse& predicted, const Run& run) {
   run();

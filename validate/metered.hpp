@@ -42,7 +42,7 @@ struct MemoryUse {
   bool within() const;
 };
 
-/// The readings of one case. Readings that could not be taken are replaced by a sentence with the reason.
+/// The readings of one case. Each missing reading is replaced by a sentence with the reason.
 struct Metered {
   bool tensor_cores = false;  ///< whether matmuls in this format use them; float32 matmuls do not and are not counted
   std::vector<PhaseCount> phases;

@@ -16,7 +16,7 @@ using model::Direction;
 
 Count whole(Flops f) { return static_cast<Count>(f.value); }
 
-/// The operators of a segment that one layer runs.
+/// Operators that one layer of a segment runs.
 struct Layer {
   SegmentKind kind;
   Count first;  ///< first layer of its kind
@@ -26,13 +26,14 @@ struct Layer {
   bool mtp = false;              ///< belongs to a module
   SavedByOperator saved{};
   TensorId choice = no_tensor;  ///< an indexer's choice, read by later layers
-  Bytes cross_layer_tensors{};  ///< shared with later layers, which reread it if all layers are recomputed
+  Bytes cross_layer_tensors{};  ///< shared with later layers, which reread them if all layers are recomputed
   bool backward = true;         ///< whether backward passes through it
   bool whole = false;           ///< recomputed together with segments `from` to `to`
   std::size_t from = 0, to = 0;
 };
 
-/// Excludes the preceding result from the tensors saved by a module's input: the previous head has saved it.
+/// Excludes the preceding result from the tensors saved by a module's input, because the previous head has already
+/// saved it.
 void share_result(SavedByOperator& saved, const Segment& s, const Pricing& p) {
   for (std::size_t i = 0; i < s.ops.size(); ++i)
     if (s.ops[i].name == "mtp.result_norm") saved[i] -= bytes_of(p.activation, s.input_elements);
@@ -125,7 +126,7 @@ void forward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan& 
   if (whole < n) chunks_order(order, s.ops[n - 2], s.ops[n - 1], plan.logits.chunks);
 }
 
-/// With adapters, rows of a frozen table have a gradient, but no operator uses it.
+/// Whether an operator runs backward. With adapters, rows of a frozen table have a gradient, but no operator uses it.
 bool runs_backward(const Op& op) {
   return has_backward(op) && !(op.is_frozen() && std::holds_alternative<Lookup>(op.shape));
 }
@@ -164,7 +165,7 @@ void add_saved(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
     if (s.saved[i] != Bytes()) l.saved[std::string(s.ops[i].name)] += s.saved[i].value;
 }
 
-/// Adds executed FLOPs: of all query-key pairs in naive attention, of the causal pairs in flash attention.
+/// Adds executed FLOPs: all query-key pairs in naive attention, causal pairs in flash attention.
 void add_flops(std::map<std::string, Count>& to, const Op& op, const Cost& c) {
   if (c.executed != Flops()) to[std::string(op.name)] += whole(c.executed);
 }

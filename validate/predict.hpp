@@ -1,5 +1,5 @@
 #pragma once
-/// The engine's account.
+/// Ledger predicted by the engine.
 
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
@@ -7,10 +7,10 @@
 
 namespace llmcalc::validate {
 
-/// One micro-batch of training, forward and backward, with the memory held during a step.
+/// One micro-batch of training, forward and backward, with the memory in use during a step.
 Ledger predicted_training(const Arch& arch, const Plan& plan);
 
-/// A prefill of the prompt and one decode step per generated token (without a cache, a whole pass per token; with
+/// A prefill of the prompt and one decode step per generated token (without a cache, a full pass per token; with
 /// modules, passes that verify their drafts, all of which are accepted). FLOPs of the prefill are in `forward`, of the
 /// last step in `backward`.
 Ledger predicted_inference(const Arch& arch, const Plan& plan);

@@ -159,7 +159,7 @@ BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes) {
 
 namespace {
 
-/// Attention's tensors: 12 heads of 64.
+/// Tensors of an attention core with 12 heads of width 64.
 struct ProbedCore {
   static constexpr Count heads = 12, width = 64;
   model::Backend& b;

@@ -22,7 +22,7 @@ Seconds layers_seconds(model::Backend& b, Count rows, Count width, Count layers)
 /// Bytes read and written per second by a copy of this size.
 BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes);
 
-/// FLOP/s of the attention core: 12 heads of 64.
+/// FLOP/s of the attention core with 12 heads of width 64.
 CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Count tokens);
 /// The same for flash attention without tensor cores; 0 if a backend has only one attention kernel.
 CoreRates plain_core_rates(model::Backend& b, Count sequences, Count tokens);

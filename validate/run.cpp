@@ -124,7 +124,7 @@ void check_inference(const Case& c) {
   check_layer(mtp_layer(c.arch));
 }
 
-/// Peak over all runs, including the tokens of a step's further micro-batches, which wait in memory.
+/// Peak over all runs, including the tokens of a step's remaining micro-batches, which wait in memory.
 Bytes peak(const Case& c, const RunParts& parts) {
   constexpr Count token = sizeof(model::Batch::ids[0]) + sizeof(model::Batch::targets[0]);
   Bytes most;

@@ -26,15 +26,15 @@ struct Where {
   model::AvailableMemory room() const;
 };
 
-/// The case as trained: absorbed latent attention is for inference.
+/// The case as trained: absorbed latent attention is for inference only.
 Case as_trained(Case c);
-/// The case as it generates: adapters are for training, and their result is merged into the matrices.
+/// The case as it generates: adapters are for training only, and are merged into the matrices afterward.
 Case as_generated(Case c);
 
-/// Throws InputError if the reference does not run this plan, or, with the bytes, if it does not fit in memory.
+/// Throws InputError if the reference does not run this plan, or if the run does not fit in memory, with the bytes.
 void check_runnable(const Case& c, const RunParts& parts, const Where& where = {});
 
-/// Throws InputError, with name and bytes, if one of these cases, which run in sequence, does not fit in memory.
+/// Throws InputError, with name and bytes, if any of these cases does not fit in memory. The cases run in sequence.
 void check_room(std::span<const Case> cases, const RunParts& parts, const Where& where = {});
 
 /// The number type in which the reference runs this format.

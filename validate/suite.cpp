@@ -74,7 +74,7 @@ bool has_chunks(const LevelChoice& c) {
   return (kind >= 2 && kind <= 4) || kind == 6 || kind == 8 || kind == 9 || kind >= 11;
 }
 
-/// Two levels of two factors, with the lower factor first.
+/// Two levels of two factors, lower factor first.
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
 
 /// A row with this pair; its other factors have their first level unless the pair needs another. Empty if impossible.
@@ -100,7 +100,7 @@ LevelChoice row_with(const Pair& pair) {
   return {};
 }
 
-/// Every pair that occurs in some row.
+/// Every pair that occurs in any row.
 std::set<Pair> possible_pairs() {
   std::set<Pair> pairs;
   for (std::size_t f = 0; f < all_factors.size(); ++f)
@@ -118,7 +118,7 @@ std::size_t newly_covered(const LevelChoice& c, const std::set<Pair>& open) {
   return n;
 }
 
-/// A row with this pair. Each other factor in turn gets the level that covers the most open pairs.
+/// A row with this pair. Each other factor, one after another, gets the level that covers the most uncovered pairs.
 LevelChoice grown(const Pair& seed, const std::set<Pair>& open) {
   const auto [f, i, g, k] = seed;
   LevelChoice c = row_with(seed);
@@ -161,16 +161,16 @@ void settle_training(LevelChoice& c) {
 
 /// The keys that an indexer chooses, and for which layers.
 void settle_keys(LevelChoice& c) {
-  if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
+  if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low-rank projection of the queries
   if (c[keys] > 0) c[window] = 0;      // chosen keys require unlimited reach,
   if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has no keys
   if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // a layer needs the model's own attention,
   if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // and has no earlier choice to share
   if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are identical
-  if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;          // the last layer's mixer is the sharing one
+  if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
 }
 
-/// Layers that repeat another's weights match it, and read one residual stream.
+/// Layers that repeat another layer's weights must match it, and read a single residual stream.
 void settle_repeats(LevelChoice& c) {
   if (c[repeats] == 0) return;
   c[further] = 0;
@@ -214,7 +214,7 @@ LevelChoice possible(LevelChoice c) {
     if (c[attention] == 5) c[attention] = 0;  // cross attention has no low-rank queries
   }
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
-  if (c[attention] == 5) c[qk_norm] = 0;  // the low rank has its own norm
+  if (c[attention] == 5) c[qk_norm] = 0;  // the low-rank projection has its own norm
   if (!is_latent(c)) c[mla] = 0;
   if (is_latent(c)) c[position] = 0;  // latent attention has its own rotary part
   if (is_relative(c)) {               // the heads of all layers share the distance ranges
@@ -266,8 +266,8 @@ constexpr std::array lackable{weight_format, cache_format, optimizer, states, pr
                               last_layer,    streams,      stack,     keys,   experts,   position,     further,
                               documents,     trained,      gradients, logits, repeats};
 
-/// The choice with each factor that causes the missing feature at its plain level, or with all candidates at theirs if
-/// no single factor is the cause.
+/// The choice with the factors that cause the missing feature at their plain level, or with all candidates there if no
+/// single factor is the cause.
 LevelChoice without(LevelChoice c, const std::function<std::string(const Case&)>& lacks) {
   const auto plain = [](LevelChoice of, Which factor) {
     of[factor] = 0;

@@ -22,7 +22,7 @@ struct Case {
   Plan plan;
   Layout layout{};
   Numerics numerics{};
-  std::function<void(model::Transformer&)> load{};  ///< weights to run it with; otherwise they are drawn
+  std::function<void(model::Transformer&)> load{};  ///< loads its weights; otherwise they are random
 };
 
 /// One factor: its name and its levels, the first of which is the plain one.
@@ -32,7 +32,7 @@ struct Factor {
 };
 const std::vector<Factor>& factors();
 
-/// A level for each factor. possible() resets levels that other choices rule out to the plain level.
+/// A level for each factor. possible() replaces levels that other choices rule out by the plain one.
 using LevelChoice = std::vector<std::size_t>;
 LevelChoice possible(LevelChoice c);
 
@@ -40,8 +40,8 @@ LevelChoice possible(LevelChoice c);
 std::vector<LevelChoice> covering_array();
 
 Case make_case(const LevelChoice& c);
-/// `lacks`: returns a feature that a case needs and a backend lacks (model::Backend::lacks), or empty text. In such
-/// cases each factor that could be the reason is set to its plain level.
+/// `lacks`: returns a feature that a case needs and a backend lacks (model::Backend::lacks), or an empty string. In
+/// such cases each factor that could be the reason is set to its plain level.
 std::vector<Case> small_suite(const std::function<std::string(const Case&)>& lacks = {});
 /// The case at a size that fills a CPU: widths and lengths 32 times larger, heads 64 wide. A step takes a tenth of a
 /// second, so arithmetic dominates its time, not the fixed cost of an operator.

@@ -92,7 +92,7 @@ LayerMixer giving_values(LayerMixer m) {
   return m;
 }
 
-/// Chooses tokens from the low rank of latent queries, else blocks.
+/// Chooses tokens by the low-rank projection of latent queries, else blocks.
 Indexer indexer(const LevelChoice& c) {
   if (c[keys] == 0) return {};
   if (is_latent(c)) return {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 4};

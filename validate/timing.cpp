@@ -103,7 +103,7 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
   t.weights().make_trainable(c.plan);
   const std::vector<model::Batch> batches = random_step(c.arch, c.plan, 1);
   Samples samples;
-  // The prediction has no pass over all gradients before the update. Operators are timed in separate steps, since the
+  // The prediction has no pass over all gradients before the update. Operators are timed in separate steps, because
   // timing waits for each of them.
   const auto step = [&](model::Trace* trace) {
     t.train(batches, {.clip = 0}, trace);
@@ -131,7 +131,7 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   const std::unique_ptr<model::Backend>& backend = m.backend;
   model::Transformer& t = m.t;
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
-  const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache, every token runs the whole text
+  const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache, every token reprocesses the whole text
   const Count new_tokens = 1 + p.mtp;             // per decoding step: drafts are verified
   const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + new_tokens), 2).ids;
   Samples samples;
