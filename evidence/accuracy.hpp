@@ -45,7 +45,7 @@ struct PredictedRow {
   std::optional<double> bound{};  ///< at datasheet rates, in the quantity's unit
   std::string measured_as{};      ///< source key, if the quantity is derived from another one
   bool repeats = false;           ///< equivalent to another figure of the row
-  std::string doubt{};            ///< if not empty, why the row advises against the figure
+  std::string doubt{};            ///< if not empty, why the row warns against the figure
   std::vector<std::string> assumed{};
   std::vector<PredictedPart> parts{};  ///< parts of a memory prediction, which add up to it
 

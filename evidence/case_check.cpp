@@ -55,7 +55,8 @@ void check_room(const std::string& where, std::string_view key, double bytes, co
 
 // ---- Inference figures
 
-/// Bandwidth of all devices of the layout, or, for a figure per device, that divided by the row's device count.
+/// Bandwidth of all devices of the layout, or, for a per-device figure, that bandwidth divided by the row's device
+/// count.
 BytesPerSecond most_bandwidth(const InferenceCase& c, const Figure& f) {
   const double all = static_cast<double>(devices(c.layout));
   const bool of_one = figure_key(f.key)->share == Share::device;

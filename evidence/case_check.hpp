@@ -1,6 +1,6 @@
 #pragma once
 /// Checks of rows: measured values that the device cannot reach. All throw InputError with file, line, row, key, reason
-/// and remedy, and Overflow if a count passes 2^63.
+/// and remedy, and Overflow if a count exceeds 2^63.
 ///
 /// Precondition for all: the case's `skip` is empty.
 

@@ -31,7 +31,7 @@ class InferenceTimes {
   InferenceStack stack_;
   Cluster cluster_;
   Seconds request_;
-  mutable std::optional<ServedTimes> served_;  ///< shared by the figures of a row, which are of one run
+  mutable std::optional<ServedTimes> served_;  ///< shared by the figures of a row, which belong to one run
 };
 
 }  // namespace llmcalc

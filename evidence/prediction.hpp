@@ -15,15 +15,15 @@ struct Prediction {
   std::optional<double> low{}, high{};
 };
 
-// Precondition for all: the case's `skip` is empty. They throw Overflow if a count passes 2^63.
+// Precondition for all: the case's `skip` is empty. They throw Overflow if a count exceeds 2^63.
 
 /// Seconds of an optimizer step.
 struct PredictedStep {
   Prediction estimate;  ///< with the row's software, and its interval
-  double bound = 0;     ///< at datasheet rates, with all collectives overlapped that the software can overlap
+  double bound = 0;     ///< at datasheet rates, with every collective overlapped that the software can overlap
 };
 PredictedStep predicted_step(const TrainingCase& c);
-/// Bytes that a process holds, as `kind` counts memory, with their interval.
+/// Bytes that a process uses, as `kind` counts memory, with their interval.
 Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind);
 /// Figures of an inference row, with rates over all devices. Times and rates are estimates for the row's engine, with
 /// their interval. Empty if the calculation lacks the quantity.

@@ -79,7 +79,7 @@ std::string shown_name(const std::string& name, const Arch& arch) {
   return name.empty() ? fmt::format("{} layers of {}", arch.layers, arch.hidden) : name;
 }
 
-/// Format of the blocks' weights, under the row's name if the plan holds a substitute.
+/// Format of the blocks' weights, under the row's name if the plan uses a substitute.
 std::string weights_of_blocks(const InferenceCase& c) {
   if (!c.weights_name.empty()) return c.weights_name;
   return std::string(c.plan.weight_precision[c.arch.has_experts() ? Component::experts : Component::mlp].name());

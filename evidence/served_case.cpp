@@ -12,7 +12,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Low-discrepancy sequence, uniform on [0, 1): the fraction of i times the golden ratio.
+/// Low-discrepancy sequence, uniform on [0, 1): the fractional part of i times the golden ratio.
 double spread_evenly(std::size_t i) {
   const double x = static_cast<double>(i) * 0.6180339887498949;
   return x - std::floor(x);

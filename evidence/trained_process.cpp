@@ -27,7 +27,7 @@ bool keeps_alternate_products(const TrainingCase& c, MemorySoftware software) {
   return software == MemorySoftware::titan && (c.recomputed.alternate_products || !c.recomputed.stated());
 }
 
-/// Choices left to the software. Rows state only the attention kernel, so all others are.
+/// Choices left to the software. Rows state only the attention kernel, so all other choices are.
 LeftToSoftware left_to_software(const TrainingCase& c) {
   return {.attention = !c.attention.stated,
           .dropout = true,

@@ -1,5 +1,5 @@
 #pragma once
-/// A training row as a process that holds memory (presets/process_memory.hpp).
+/// A training row as a process that uses memory (presets/process_memory.hpp).
 
 #include "evidence/rows/training_case.hpp"
 #include "presets/estimators/process_memory.hpp"
@@ -9,7 +9,7 @@ namespace llmcalc {
 /// The case's plan and layout, with the storage defaults of its software.
 TrainedProcess trained_process(const TrainingCase& c);
 
-/// Memory of the fullest of the observed ranks, as `of.kind` counts it. Precondition: the case's `skip` is empty.
+/// Memory of the fullest observed rank, as `of.kind` counts it. Precondition: the case's `skip` is empty.
 ProcessMemory process_memory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted);
 
 }  // namespace llmcalc

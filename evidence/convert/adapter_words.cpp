@@ -60,7 +60,7 @@ void add_targets(LoraTargets& all, std::initializer_list<LoraTarget> more) {
   for (const LoraTarget t : more) all.add(t);
 }
 
-/// LoRA targets named in a text, possibly none.
+/// LoRA targets named in the text, possibly none.
 LoraTargets targets_in(const std::string& said) {
   const std::string text = said.substr(std::min(said.find("ora"), said.size()));
   const Words words(text);
@@ -82,7 +82,7 @@ LoraTargets targets_in(const std::string& said) {
   return targets;
 }
 
-/// Format of frozen weights in a text, if stated.
+/// Format of frozen weights in the text, if stated.
 std::optional<DType> base_in(const std::string& text) {
   const Words words(text);
   const bool four = words.affirms_any({"qlora", "nf4", "4 bit", "int4", "bnb 4", "fp4"});

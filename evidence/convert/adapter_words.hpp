@@ -10,8 +10,8 @@
 
 namespace llmcalc {
 
-/// Whether the row trains only adapters. "no LoRA" and "faster than LoRA" deny it. A family or title that covers both
-/// kinds of training ("full and LoRA recipes") is ignored.
+/// Whether the row trains only adapters. "no LoRA" and "faster than LoRA" are denials. A family or title that covers
+/// both kinds of training ("full and LoRA recipes") is ignored.
 bool trains_adapters(const TrainingRow& row);
 
 /// Sets rank, targets and the format of frozen weights, if the row trains adapters. Defaults for unstated values are

@@ -32,7 +32,7 @@ struct LocalShare {
   Count local = 0, of = 0;
 };
 
-/// Share of local layers in a text that counts the layers with full attention: "every 6th layer global", "1 of 4 layers
+/// Share of local layers in text that counts the layers with full attention: "every 6th layer global", "1 of 4 layers
 /// is full".
 LocalShare share_by_global(const std::string& text) {
   const TwoNumbers every =

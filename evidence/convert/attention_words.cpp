@@ -60,7 +60,7 @@ bool is_among(const std::array<const char*, N>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-/// Words of a text that consist of letters.
+/// Words of the text that consist of letters.
 std::vector<std::string> letter_words(const std::string& text) {
   std::vector<std::string> all = words_of(text);
   std::erase_if(all, [](const std::string& word) { return word[0] >= '0' && word[0] <= '9'; });
@@ -122,7 +122,7 @@ std::string_view spoken_kernel(AttentionKernel k) {
   return "a flash kernel";
 }
 
-/// FlashAttention version in a text: "FA3", "flash attention v2", "FlashAttention 1.0.8".
+/// FlashAttention version in the text: "FA3", "flash attention v2", "FlashAttention 1.0.8".
 std::optional<Count> flash_version(const Words& words) {
   const std::vector<std::string>& all = words.all();
   for (const char* name : {"flashattention", "flash attention", "flash attn", "flashattn", "fa", "flash"}) {
@@ -135,7 +135,7 @@ std::optional<Count> flash_version(const Words& words) {
   return std::nullopt;
 }
 
-/// Kernel of a FlashAttention version. From the third version on it is a vendor kernel, like cuDNN's.
+/// Kernel of a FlashAttention version. From version 3 on, it is a vendor kernel, like cuDNN's.
 AttentionKernel flash_of_version(Count version) {
   if (version <= 1) return AttentionKernel::flash_1;
   return version == 2 ? AttentionKernel::flash_2 : AttentionKernel::vendor;

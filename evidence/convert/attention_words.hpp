@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Attention kernel named in a text, or a flash kernel if none is named. Text in parentheses is a remark and may
+/// Attention kernel named in the text, or a flash kernel if none is named. Text in parentheses is a remark and may
 /// contain unknown words.
 AttentionSaid attention_called(const std::string& text);
 

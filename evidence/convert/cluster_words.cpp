@@ -38,7 +38,7 @@ Count in_each_node(Count devices, Count joined) {
   return joined;
 }
 
-/// Devices joined by the links inside a node.
+/// Devices connected by the links inside a node.
 Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   static const std::regex domain("domain of ([0-9]{1,6})");
   std::smatch found;

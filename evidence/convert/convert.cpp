@@ -126,7 +126,7 @@ class Converter {
     keep(row, training_case(row, devices()), stated_by(value), training_measurement_json);
   }
 
-  /// Keeps a row without a request if reading the request does not restore the case.
+  /// Keeps a row without its request if reading the request back does not restore the case.
   template <typename Row, typename Case, typename Write>
   void keep(const Row& row, Case c, const json::Value& stated, const Write& write) {
     if (c.skip.empty()) {

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// A row that no request expresses, wholly or in part. It is kept with the reason, and accuracy skips that part.
+/// A row that no request can express, wholly or in part. It is kept with the reason, and accuracy skips that part.
 struct Unconverted {
   std::string id, reason;
 };

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A pattern for device names, and the preset that represents them. The first match counts.
+/// A pattern for device names, and the preset that represents them. The first match wins.
 struct DeviceKind {
   const char* words;  ///< pattern in which letters and digits are separate words: " mi 350 x "
   std::string_view preset;

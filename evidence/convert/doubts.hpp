@@ -1,5 +1,5 @@
 #pragma once
-/// Figures that a row in the old schema advises against.
+/// Figures that a row in the old schema warns against.
 
 #include <string>
 

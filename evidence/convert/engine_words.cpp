@@ -17,7 +17,7 @@ struct EngineWord {
   const char* name;
 };
 
-// The first name that occurs as a whole counts.
+// The first name that occurs as a whole wins.
 constexpr EngineWord engine_words[] = {
     {"triton + fastertransformer", "fastertransformer"},
     {"torchao", "torchao"},
@@ -87,7 +87,7 @@ bool ends_name(const std::string& rest) {
   return std::regex_search(rest, end);
 }
 
-/// Position of the whole name in a text, or npos.
+/// Position of the whole name in the text, or npos.
 std::size_t place_of(const std::string& text, const std::string& name) {
   std::size_t at = text.find(name);
   while (at != std::string::npos) {
@@ -114,7 +114,7 @@ EngineName engine_name(const std::string& said, const std::string& notes) {
   for (const EngineWord& w : engine_words)
     if (const std::size_t at = place_of(text, w.word); at != std::string::npos) {
       if (w.name == nullptr) break;
-      // A version follows its engine's name: "vLLM (PyTorch 2.1)" has no version.
+      // A version must follow its engine's name: "vLLM (PyTorch 2.1)" has no version.
       e = {w.name, version_in(text.substr(at, text.find_first_of("(/", at) - at)), true, false};
       break;
     }

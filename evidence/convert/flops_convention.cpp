@@ -32,7 +32,7 @@ constexpr Telling tellings[] = {
     {"megatron calculator", FlopsFormula::by_matrix},
 };
 
-/// Whether a text counts this many FLOPs per parameter and token: "6N", "6ND", "6*s*N", "6 N BS".
+/// Whether the text counts this many FLOPs per parameter and token: "6N", "6ND", "6*s*N", "6 N BS".
 bool counts_per_parameter(const std::string& text, char times) {
   static const std::string behind = "(?:s|bs|d|t)?(?:n|p(?:d|bs|t|$|[^a-z]))";
   const std::string plain = run_together(text);

@@ -28,7 +28,7 @@ namespace {
 
 bool notes_say(const InferenceRow& row, std::string_view words) { return Words(row.notes).affirms(words); }
 
-/// Notes an assumption on which figures depend strongly.
+/// Notes an assumption that strongly affects figures.
 void weigh(InferenceCase& c, std::string sentence) {
   c.assumed.push_back(std::move(sentence));
   c.input_assumed = true;
@@ -201,7 +201,7 @@ double measured_or_nan(const InferenceRow& row, std::string_view key) {
   return found == row.measured.end() ? std::nan("") : found->second;
 }
 
-/// Sum of a start-up's terms in GiB, cache included: the cache gets the memory that the other terms leave. NaN if a
+/// Sum of a start-up's terms in GiB, including the cache, which gets the memory that the other terms leave. NaN if a
 /// term is not stated.
 double sum_of_terms(const InferenceRow& row) {
   double all = 0;

@@ -79,7 +79,7 @@ std::optional<double> length(const RowObject& o, std::string_view key, std::stri
   return o.amount(key);
 }
 
-/// Derives the missing one of prompt and answer length from `total`, their sum. Without both, `total` is the context.
+/// Derives the missing prompt or answer length from `total`, their sum. If both are missing, `total` is the context.
 void complete_lengths(const std::optional<double>& total, InferenceBatch& b) {
   if (!total) return;
   if (b.input_len && !b.output_len && *total >= *b.input_len)

@@ -1,5 +1,5 @@
 #pragma once
-/// Contents of an inference row. Values that the source does not state are absent; texts are empty.
+/// Contents of an inference row. Values that the source does not state are absent; strings are empty.
 
 #include <optional>
 #include <string>

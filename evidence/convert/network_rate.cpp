@@ -12,7 +12,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Parts of a text between commas, semicolons and plus signs.
+/// Parts of the text between commas, semicolons and plus signs.
 std::vector<std::string> clauses(const std::string& text) {
   std::vector<std::string> out{""};
   for (const char c : text) {

@@ -93,7 +93,7 @@ class OldRows {
 
 namespace {
 
-/// Line, from 1, on which a text's outermost value begins.
+/// Line, from 1, on which the text's outermost value begins.
 Count begin_line(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');

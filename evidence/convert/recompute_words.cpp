@@ -17,7 +17,7 @@ namespace {
 
 bool has_part(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// Numbers in the groups of a pattern in a text.
+/// Numbers in the groups of a pattern in the text.
 std::optional<std::pair<Count, Count>> numbers_of(const std::string& text, const char* pattern) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex(pattern))) return std::nullopt;
@@ -54,8 +54,8 @@ std::optional<double> share_told(const std::string& text) {
   return std::nullopt;
 }
 
-/// Number of layers in a text: "block, 4 layers", "method block, num-layers 8", "layers 0-15", "10 layers". 0 if there
-/// is no number.
+/// Number of layers in the text: "block, 4 layers", "method block, num-layers 8", "layers 0-15", "10 layers". 0 if
+/// there is no number.
 Count number_told(const std::string& text) {
   if (const auto range = numbers_of(text, "layers ([0-9]{1,4}) ?(?:-|to) ?([0-9]{1,4})"))
     return std::max<Count>(0, range->second - range->first + 1);
@@ -103,13 +103,13 @@ void read_selection(const std::string& text, Recomputed& r) {
   if (!r.any()) r.core = true;
 }
 
-/// Whether a text names parts of a layer, some of which are recomputed.
+/// Whether the text names parts of a layer, some of which are recomputed.
 bool names_parts(const Words& words) {
   return words.affirms_any({"selective", "saves", "sac", "minimal", "core attn", "attention core", "core attention",
                             "attention only", "mlp", "ffn", "layernorm", "norm", "swiglu", "moe act"});
 }
 
-/// Whether a text is about recomputation, of layers or of parts.
+/// Whether the text is about recomputation of layers or of parts.
 bool names_layers(const Words& words) {
   return words.affirms_any({"full",
                             "all",
@@ -144,7 +144,7 @@ bool denies_all(const Words& words, const std::string& text) {
          words.denies("remat");
 }
 
-/// Notes the assumption for a text about layers that does not give their number.
+/// Notes the assumption for text about layers that does not give their number.
 void note_open(const Words& words, const std::string& said, Recomputed& r) {
   if (words.affirms("partial") && r.every_layer()) {
     r.share = 0.5;

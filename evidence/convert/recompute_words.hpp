@@ -8,7 +8,7 @@
 namespace llmcalc {
 
 /// Reads a row's "recompute": "none (recipe default)", "selective: layernorm, moe_act", "full (block, 16 of 32
-/// layers)", "activation checkpointing, every other layer", "uniform 4". A text that is not understood means no
+/// layers)", "activation checkpointing, every other layer", "uniform 4". Text that is not understood means no
 /// recomputation, with an assumption.
 Recomputed recomputed_called(const std::string& said);
 

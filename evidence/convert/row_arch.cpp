@@ -70,7 +70,7 @@ void use_experts(Arch& a, Moe moe, Count dense, Count every) {
   if (a.moe.layers.size() == a.layers) a.mlp_width = 0;
 }
 
-/// Decides on biases of linear layers by the reported parameter count, if only one choice gives it.
+/// Decides from the reported parameter count whether linear layers have biases, if only one choice matches it.
 void count_biases(Arch& a, const std::optional<Count>& reported) {
   if (!reported || a.mlp == MlpKind::gated) return;
   Arch bare = a;
@@ -90,7 +90,7 @@ std::string flaw_of(const Arch& a) {
   return "";
 }
 
-/// Notes an assumption about a shape on which time depends.
+/// Notes an assumption about a shape that strongly affects time.
 void weigh_shape(RowArch& r, std::string sentence) {
   r.assumed.push_back(std::move(sentence));
   r.weighty = true;
@@ -241,7 +241,7 @@ Count context_of_row(const InferenceBatch& b) {
   return all;
 }
 
-/// Key-value heads: as stated, from the text on attention, from the preset, or one per query head.
+/// Key-value heads: as stated, from the text about attention, from the preset, or one per query head.
 void use_kv_heads(RowArch& r, const std::optional<Count>& said, const std::string& attention,
                   const std::optional<Arch>& preset) {
   const Words words(attention);

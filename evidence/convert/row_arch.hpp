@@ -1,5 +1,6 @@
 #pragma once
-/// Architecture of a row: from the row's shapes, with conventions for the kind of model where the row lacks a value.
+/// Architecture of a row: from the row's shapes, and, for values that the row lacks, from conventions for the kind of
+/// model.
 
 #include <string>
 #include <vector>

@@ -8,8 +8,8 @@
 
 namespace llmcalc {
 
-/// Architecture of the preset with the name of a row's model, if layers, heads and width match. Otherwise the name
-/// means another model.
+/// Architecture of the preset named like a row's model, if layers, heads and width match; otherwise the name means
+/// another model.
 std::optional<Arch> preset_arch(const std::string& name, Count layers, Count hidden, Count heads);
 
 /// Whether layers differ in ways for which rows have no keys: windows, recurrences, mixed residual streams.

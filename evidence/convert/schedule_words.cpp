@@ -15,7 +15,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Part of a schedule's name, only letters and digits, the more specific first.
+/// Part of a schedule's name, in letters and digits only; more specific ones come first.
 struct ScheduleName {
   const char* part;
   Schedule schedule;
@@ -52,7 +52,7 @@ std::string without_denied(const std::string& text) {
   return std::regex_replace(lower(text.substr(0, 200)), denied, "");
 }
 
-/// Schedule in a text, or null.
+/// Schedule in the text, or null.
 const ScheduleName* schedule_called(const std::string& text) {
   const std::string plain = run_together(without_denied(text));
   const auto* found = std::find_if(std::begin(schedule_names), std::end(schedule_names),

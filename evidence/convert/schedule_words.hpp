@@ -9,8 +9,8 @@
 
 namespace llmcalc {
 
-/// Sets the schedule and the chunks of layers per rank. Without a pipeline the text is ignored. A text without a
-/// schedule means 1F1B. Sets `skip` for an unknown schedule.
+/// Sets the schedule and the chunks of layers per rank. Without a pipeline the text is ignored. Text without a schedule
+/// means 1F1B. Sets `skip` for an unknown schedule.
 void use_schedule(const TrainingRow& row, Layout& split, Assumptions& assumed, std::string& skip);
 
 }  // namespace llmcalc

@@ -16,7 +16,7 @@ namespace {
 
 bool has_word(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// A stack and a word for it, the more specific first.
+/// A word and the stack that it indicates; more specific words come first.
 struct TellingWord {
   std::string_view word, stack;
 };
@@ -76,7 +76,7 @@ constexpr TellingWord stack_words[] = {
     {"fsdp", "torch-fsdp"},
 };
 
-/// Stack named in whole words in a text, without a denial or comparison. Empty if no stack is named.
+/// Stack named in whole words in the text, without a denial or comparison. Empty if no stack is named.
 std::string named_stack(const std::string& text) {
   const Words words(text);
   for (const TellingWord& t : stack_words)
@@ -96,7 +96,7 @@ std::string without_version(const std::string& text) {
   return std::regex_replace(text, version, "");
 }
 
-/// Profiles whose stack has a different name: the profile megatron-lm is for Megatron-Core.
+/// Profiles whose stack has a different name: profile megatron-lm is for Megatron-Core.
 struct ProfileStack {
   std::string_view profile, stack;
   bool compiled = false;

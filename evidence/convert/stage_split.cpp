@@ -24,8 +24,8 @@ std::vector<Count> repeated(const std::vector<Count>& chunk_layers, Count times)
   return out;
 }
 
-/// Divides layers evenly over chunks, except that the first and last chunk get `less_first` and `less_last` layers
-/// fewer.
+/// Divides layers evenly over chunks, except that the first and last chunk get `less_first` and `less_last` fewer
+/// layers.
 std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less_last) {
   const Count units = layers + less_first + less_last;
   if (units % chunks != 0) return {};
@@ -35,8 +35,8 @@ std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less
   return out.front() < 0 || out.back() < 0 ? std::vector<Count>{} : out;
 }
 
-/// Contiguous chunks with the smallest maximum of parameters, as in frameworks that partition by parameters. All layers
-/// must be alike.
+/// Contiguous chunks with the smallest maximum parameter count, as in frameworks that partition by parameters. All
+/// layers must be alike.
 std::vector<Count> by_parameters(const Arch& arch, const Pipeline& pipeline) {
   const LayerKinds kinds = layer_kinds(arch);
   if (kinds.size() != 1) return {};
@@ -67,7 +67,7 @@ struct SplitSaid {
   const std::string* text;
 };
 
-/// Rules without a list: equal numbers of layers, or one fewer at both ends.
+/// Whether the text is a rule without a list: equal numbers of layers, or one fewer at both ends.
 bool is_even_rule(const std::string& text) {
   constexpr std::array rules{"type:transformer", "uniform", "even", "balanced"};
   return std::any_of(rules.begin(), rules.end(), [&](const char* rule) { return text.starts_with(rule); });
@@ -150,7 +150,7 @@ std::vector<Count> chunks_of(const TrainingRow& row, const Arch& arch, const Lay
 }  // namespace
 
 std::vector<Count> chunks_of_layout(const std::string& text) {
-  // Expands repetitions and brackets from the innermost, then counts chunks.
+  // Expands repetitions and brackets from the innermost outward, then counts chunks.
   static const std::regex group("\\(([^()]*)\\)(?:\\*([0-9]{1,4}))?"), item("([A-Za-z|])\\*([0-9]{1,4})");
   std::string plain;
   for (const char c : text)

@@ -11,12 +11,12 @@ namespace llmcalc {
 
 /// Layers of every chunk, as the row lists them ("layer_split": [20, 28]; "pp_layout") or by the rule that it states.
 /// The default is the framework's: evenly; if layers do not divide evenly, with embedding and head counted as a layer
-/// each; if these do not either, balanced by parameters. Empty without a pipeline. A list or rule that is not
+/// each; if that does not work either, balanced by parameters. Empty without a pipeline. A list or rule that is not
 /// understood, or does not fit the model, is replaced by the default, with an assumption.
 StageLayers stage_layers_of(const TrainingRow& row, const Arch& arch, const Layout& split, Assumptions& assumed);
 
 /// Layers per chunk of a Megatron-Core layout: "Et*3|(tt|)*29,m|L". E is the embedding, t a layer, m an MTP layer, L
-/// the loss, and | ends a chunk; commas do not count. Empty if not understood.
+/// the loss, and | ends a chunk; commas are ignored. Empty if not understood.
 std::vector<Count> chunks_of_layout(const std::string& text);
 
 }  // namespace llmcalc

@@ -166,7 +166,7 @@ std::vector<MeasuredMemory> measured_memory(const TrainingRow& row, const Stack&
   return out;
 }
 
-/// Converts measured values to seconds of a step, the most direct first.
+/// Converts measured values to step times, the most direct value first.
 class Clock {
  public:
   Clock(const TrainingRow& row, TrainingCase& c)
@@ -300,7 +300,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_formats(row, c.on.hardware, c.plan, assumed);
   use_states(row, c.stack, c.plan, assumed);
   use_adapters(row, c.arch, c.layout, c.plan, assumed, c.skip);
-  // Megatron-LM trains with dropout by default. Its runs with flash kernels are of models without dropout.
+  // Megatron-LM trains with dropout by default. Its runs with flash kernels train models without dropout.
   c.plan.dropout = c.stack.name == "megatron-lm" && c.plan.attention == AttentionImpl::naive;
   const TrainingBatchSizes sizes = batch_of(row, c.layout, assumed);
   c.plan.micro_batch = sizes.micro;

@@ -69,13 +69,13 @@ std::string in_own_names(const std::string& text) {
   return out;
 }
 
-/// A format in a text, and its use.
+/// A format in a row's text, and its use.
 struct NamedFormat {
   std::string format;
   bool stored = false;  ///< for stored or sent tensors, not for matmuls: "fp32 master weights"
 };
 
-/// Words after a format that make it a format of stored or sent tensors.
+/// Whether a word after a format makes it a format of stored or sent tensors.
 bool is_of_storage(const std::string& word) {
   constexpr std::array stored{"master", "main",      "param",     "params",        "parameter", "parameters",
                               "weight", "weights",   "gradient",  "gradients",     "grad",      "grads",
@@ -85,7 +85,7 @@ bool is_of_storage(const std::string& word) {
   return std::find(stored.begin(), stored.end(), word) != stored.end();
 }
 
-/// Words after a format that qualify it.
+/// Whether a word after a format qualifies it.
 bool goes_on(const std::string& word) { return word == "e4m3" || word == "e5m2" || word == "fsdp"; }
 
 /// Adds the formats of a clause.
@@ -100,7 +100,7 @@ void add_formats(const std::string& clause, const Words& whole, std::vector<Name
   }
 }
 
-/// Formats of a text in order, except denied ones ("no fp8").
+/// Formats in the text, in order, except denied ones ("no fp8").
 std::vector<NamedFormat> named_formats(const std::string& said) {
   const std::string text = in_own_names(said);
   const Words whole(text);
@@ -124,7 +124,7 @@ std::string narrowest(const std::vector<NamedFormat>& named, bool stored, double
   return "";
 }
 
-/// Formats of matmuls and of all other operations, from the formats in a text. Empty without such formats.
+/// Formats of matmuls and of all other operations, from the formats in a row's text. Empty without such formats.
 struct ProductFormats {
   std::string products, others;
 };
@@ -143,7 +143,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 /// Whether a format is one of frozen weights under adapters, in which no matmuls run.
 bool is_of_frozen(const std::string& format) { return format == "int4" || format == "int8" || format == "fp4"; }
 
-/// Why a text names an unknown format, or empty. `of_frozen`: formats of frozen weights are accepted.
+/// Why the text names an unknown format, or empty. `of_frozen`: formats of frozen weights are accepted.
 std::string unknown_precision(const std::string& said, bool of_frozen) {
   std::vector<std::string> known;
   for (const FormatSpelling& f : format_spellings)
@@ -155,14 +155,14 @@ std::string unknown_precision(const std::string& said, bool of_frozen) {
   return "";
 }
 
-/// Words in a text on an optimizer that are not its name.
+/// Whether a word in text about an optimizer is not its name.
 bool is_beside_optimizer(const std::string& word) {
   constexpr std::array beside{"fused", "distributed", "sharded", "optimizer", "apex", "default",
                               "not",   "stated",      "8bit",    "8",         "bit"};
   return std::find(beside.begin(), beside.end(), word) != beside.end();
 }
-/// An optimizer without a plan option, and a supported one with as many states and, except for per-layer norms, the
-/// same work.
+/// An optimizer without a plan option, and a supported one with equally many states and, except for per-layer norms,
+/// the same work.
 struct LikeOptimizer {
   std::string_view name;
   Optimizer like;
@@ -192,7 +192,7 @@ std::string unknown_optimizer(const std::string& said) {
   return fmt::format("unknown optimizer {}{}", in_quotes(said), did_you_mean(*first, known));
 }
 
-/// Whether a text names fp16 by PyTorch's word "half".
+/// Whether the text names fp16 by PyTorch's word "half".
 bool is_half(const std::string& text) { return Words(text).affirms("half"); }
 
 void note_unstated_format(const TrainingRow& row, const Plan& plan, Assumptions& assumed) {

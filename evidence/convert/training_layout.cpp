@@ -20,7 +20,7 @@ namespace {
 
 bool speaks_of(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// First whole number in a text.
+/// First whole number in the text.
 std::optional<Count> first_number(const std::string& text) {
   static const std::regex digits("[0-9]{1,9}");
   std::smatch found;

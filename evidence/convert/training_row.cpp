@@ -63,7 +63,7 @@ std::optional<MoeRow> read_moe(const RowObject& model) {
   return moe;
 }
 
-/// Reads latent attention: its widths, or without them the words "latent attention" in the attention type.
+/// Reads latent attention: its widths or, if these are missing, the words "latent attention" in the attention type.
 void read_mla(const RowObject& model, TrainingModel& m) {
   const std::string said = model.said("mla");
   if (said.empty()) return;

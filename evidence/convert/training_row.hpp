@@ -1,5 +1,5 @@
 #pragma once
-/// Contents of a training row. Values that the source does not state are absent; texts are empty.
+/// Contents of a training row. Values that the source does not state are absent; strings are empty.
 
 #include <optional>
 #include <string>

@@ -17,7 +17,7 @@ constexpr std::array kin_families{"vTrain",   "NVIDIA aiconfigurator", "TensorRT
                                   "GLM-130B", "Pope et al. 2022",      "LLMServingSim"};
 
 /// Values fitted without a family, starting from the fit to all rows with its derivatives: leaving out a family moves
-/// few parameters, and those that it alone determines return to their defaults.
+/// few parameters, and those determined only by that family return to their defaults.
 std::vector<double> fitted_without_family(const FitSet& set, double ridge, const std::string& left_out,
                                           const LinearErrors& around) {
   FitOptions options{.ridge = ridge};

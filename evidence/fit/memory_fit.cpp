@@ -47,7 +47,7 @@ std::vector<double> values_of(const ParameterCard& card, double step) {
   return all;
 }
 
-/// Keeps the parameters with the smallest error; of equal ones, the first.
+/// Keeps the parameters with the smallest error; in case of ties, the first.
 class LeastError {
  public:
   explicit LeastError(const FitRows& rows) : rows_(rows) {}

@@ -17,7 +17,7 @@ constexpr std::array use_words{UseWord{"model", BufferUse::weights}, UseWord{"KV
                                UseWord{"RS", BufferUse::cache}, UseWord{"compute", BufferUse::compute},
                                UseWord{"output", BufferUse::output}};
 
-/// The last word of a text, removed from it.
+/// Removes the last word of the text and returns it.
 std::string_view last_word(std::string_view& text) {
   while (text.ends_with(' ')) text.remove_suffix(1);
   const std::size_t space = text.rfind(' ');

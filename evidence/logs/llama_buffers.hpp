@@ -1,5 +1,6 @@
 #pragma once
-/// Buffers of llama.cpp by device. The first device's are the terms of a start; those of the host are apart.
+/// Buffers of llama.cpp by device. Those of the first device are the terms of a start; host buffers are kept
+/// separately.
 
 #include <map>
 #include <string>
@@ -23,8 +24,8 @@ struct LlamaBuffer {
 
 class LlamaBuffers {
  public:
-  /// Weights and caches add up. Compute buffers are reserved repeatedly: the last one of an owner counts. Weights
-  /// behind a cache are of a draft model.
+  /// Weights and caches add up. Compute buffers are reserved repeatedly: the last one of each owner counts. Weights
+  /// logged after a cache belong to a draft model.
   void add(const LlamaBuffer& b);
   /// A device that the log names before its buffers.
   void name_device(std::string_view device);

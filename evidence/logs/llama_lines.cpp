@@ -13,7 +13,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Text behind "KEY   = ", with a blank before the key; empty if the line has no such key.
+/// Text after "KEY   = ", with a blank before the key; empty if the line has no such key.
 std::string_view value_of(const LogLine& line, std::string_view key) {
   const auto rest = line.behind(fmt::format(" {} ", key));
   if (!rest) return "";
@@ -125,7 +125,7 @@ void LlamaLines::read_device(const LogLine& line) {
 }
 
 /// "size = 6144.00 MiB ( 32768 cells,  48 layers,  4/1 seqs), K (f16): 3072.00 MiB, V (f16): 3072.00 MiB", or "KV self
-/// size = ..." without cells. A cache of layers with windows has fewer cells.
+/// size = ..." without cells. A cache for layers with windows has fewer cells.
 void LlamaLines::read_cache(const LogLine& line) {
   const auto all = line.size_behind("size = ") ? line.size_behind("size = ") : line.size_behind("size  = ");
   const std::string_view keys = between(line.text, "K (", ")"), values = between(line.text, "V (", ")");
@@ -152,8 +152,8 @@ void LlamaLines::read_limits(const LogLine& line) {
   if (const auto n = count_of(line, "n_seq_max")) c.sequences = n;
 }
 
-/// A failed request names its bytes, and the line after it the buffer. A server that starts nevertheless has tried
-/// again.
+/// A failed request states its bytes, and the next line names the buffer. A server that starts nevertheless has
+/// retried.
 void LlamaLines::read_failure(const LogLine& line) {
   if (line.says("out of memory") && line.says("allocating "))
     s_.failure = ServerFailure{.asked = line.size_behind("allocating ")};

@@ -1,7 +1,7 @@
 #pragma once
 /// Lines of llama.cpp, which its own server, llama-cli and Ollama print (2024 to 2026: llama-model.cpp,
 /// llama-context.cpp, llama-kv-cache.cpp, ggml-cuda.cu). Names of functions change between versions, so only the words
-/// after them count.
+/// after them are matched.
 
 #include "evidence/logs/llama_buffers.hpp"
 

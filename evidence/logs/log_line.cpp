@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto nowhere = std::string_view::npos;
 
-/// A unit as logs write it, and the unit that it stands for.
+/// A unit as written in logs, and the unit that it stands for.
 struct LogUnit {
   std::string_view written, meant;
 };
@@ -33,7 +33,7 @@ std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
-/// Unit at the beginning of a text: "GiB" in "GiB; non_torch_memory ...". Empty if there is no unit.
+/// Unit at the beginning of the text: "GiB" in "GiB; non_torch_memory ...". Empty if there is no unit.
 std::string_view unit_at(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_letter_of_unit);
   const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));

@@ -39,14 +39,14 @@ struct LogLine {
   std::string setting(std::string_view key) const;
 };
 
-/// Size at the beginning of a text.
+/// Size at the beginning of the text.
 std::optional<LoggedBytes> size_at(std::string_view text, const LogLine& line);
-/// Digits at the beginning of a text, with points and commas.
+/// Digits at the beginning of the text, with points and commas.
 std::string_view digits_at(std::string_view text);
 
 /// A log as displayed: without colors, and with line ends for the carriage returns of progress bars.
 std::string plain_log(std::string_view text);
-/// Lines of a text. The text must outlive them.
+/// Lines of a log's text, which must outlive them.
 std::vector<LogLine> log_lines(std::string_view text, std::string_view file);
 
 }  // namespace llmcalc

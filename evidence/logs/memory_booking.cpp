@@ -84,7 +84,7 @@ MemoryTerm rest_of_device(const ServerMemory& m) {
   return m.libraries ? MemoryTerm::free : MemoryTerm::libraries_and_free;
 }
 
-/// Books a server that takes memory as it needs it, without a grant.
+/// Books a server that allocates memory as needed, without a grant.
 MemoryBooking book_as_needed(const ServerMemory& m, const std::optional<Bytes>& total) {
   TermLedger ledger;
   say_server(ledger, m);
@@ -105,7 +105,7 @@ MemoryBooking book_as_needed(const ServerMemory& m, const std::optional<Bytes>& 
                                                 : BookedWhole::said);
 }
 
-/// Books memory beyond the grant: graphs, which are captured after the cache is allocated, and memory held before the
+/// Books memory beyond the grant: graphs, which are captured after the cache is allocated, and memory in use before the
 /// start.
 void say_beyond(TermLedger& ledger, const ServerMemory& m, Bytes total) {
   if (m.free_at_start && m.total) {

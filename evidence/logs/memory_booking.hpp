@@ -1,6 +1,6 @@
 #pragma once
-/// A device's memory in named terms that add up to its capacity, to the part granted or free at
-/// the start, or to the logged sizes only.
+/// A device's memory in named terms that add up to its capacity, to the memory granted or free at the start, or only to
+/// the logged sizes.
 
 #include <vector>
 
@@ -18,7 +18,7 @@ enum class MemoryTerm : std::uint8_t {
   draft,       ///< weights and cache of a draft model
   workspaces,  ///< buffers that a server's runtime allocates once
   graphs,
-  reserved,  ///< by PyTorch, of which the log does not state the allocated part
+  reserved,  ///< by PyTorch; the log does not state the allocated part
   slack,
   libraries,
   other_processes,
@@ -59,7 +59,7 @@ struct BookedTerm {
   bool derived = false;  ///< remainder of other terms, not logged
 };
 
-/// Total that the terms add up to.
+/// The total to which the terms add up.
 enum class BookedWhole : std::uint8_t { capacity, granted, said, free_at_start };
 template <>
 inline constexpr auto choices<BookedWhole> =

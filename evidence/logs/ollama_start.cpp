@@ -76,7 +76,7 @@ class OllamaReader {
     m.free_at_start = size_in(line, "available");
   }
 
-  /// The context of the command is that of all sequences.
+  /// The command's context length covers all sequences.
   static void read_command(const LogLine& line, ServerStart& s) {
     s.tokens = line.count_behind(" --ctx-size ");
     s.config.sequences = line.count_behind(" --parallel ");
@@ -88,7 +88,7 @@ class OllamaReader {
       s.config.max_model_len = *s.tokens / *s.config.sequences;
   }
 
-  /// The size of the cache counts the tokens of all sequences.
+  /// The cache size covers the tokens of all sequences.
   static void read_request(const LogLine& line, ServerStart& s) {
     s.tokens = line.count_behind("KvSize:");
     s.config.sequences = line.count_behind("Parallel:");
@@ -110,7 +110,7 @@ class OllamaReader {
     }
   }
 
-  /// Without buffers in the log: the estimate before loading; by terms if one device holds all layers.
+  /// If the log has no buffers, takes the estimate before loading, by term if one device has all layers.
   void take_estimate(ServerStart& s) const {
     if (!estimate_) return;
     const LogLine& line = *estimate_;

@@ -45,7 +45,7 @@ std::string in_one_line(std::string_view text) {
   return out;
 }
 
-/// NVML's "not available" is 2^64 - 1 bytes, which PyTorch prints.
+/// Whether a size is known: PyTorch prints NVML's "not available" as 2^64 - 1 bytes.
 bool is_known(std::string_view until_size) { return !until_size.ends_with(" 17179869184.00 GiB"); }
 
 std::vector<DeviceProcess> processes_of(const LogLine& message) {

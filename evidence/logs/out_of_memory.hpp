@@ -33,7 +33,7 @@ struct OutOfMemory {
 /// Messages of a log: the first one of each GPU. Throws InputError if the numbers of a message contradict each other.
 struct OutOfMemoryLog {
   std::vector<OutOfMemory> messages;
-  Count repeats = 0;  ///< further messages of the same GPUs
+  Count repeats = 0;  ///< additional messages of the same GPUs
 };
 OutOfMemoryLog read_out_of_memory(std::string_view plain, std::string_view file);
 

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A format name in a server, and the same format in usual words.
+/// A server's name for a format, and the format's usual name.
 struct SaidFormat {
   std::string_view said, meant;
 };

@@ -7,7 +7,7 @@ namespace llmcalc {
 
 namespace {
 
-/// In order: a log of Ollama contains lines of llama.cpp, and other servers print warnings of vLLM's modules.
+/// Tried in this order: an Ollama log contains lines of llama.cpp, and other servers print warnings of vLLM's modules.
 const std::array readers{&ollama_reader, &sglang_reader,    &tensorrt_llm_reader,
                          &tgi_reader,    &llama_cpp_reader, &vllm_reader};
 

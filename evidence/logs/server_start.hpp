@@ -26,7 +26,7 @@ struct ServerProgram {
   std::string_view engine;  ///< preset in presets/software
 };
 const ServerProgram& program(LoggedServer s);
-/// Whether llama.cpp does the server's computations.
+/// Whether llama.cpp does the server's computation.
 constexpr bool is_llama(LoggedServer s) { return s == LoggedServer::llama_cpp || s == LoggedServer::ollama; }
 
 /// Configuration that a server prints: its version, arguments and limits.
@@ -55,11 +55,11 @@ struct ServerMemory {
 /// Weights and cache of all devices and of the host, if buffers are logged by device.
 struct BufferSpread {
   Bytes device_weights{}, host_weights{}, cache{};
-  bool all_layers = false;  ///< the server says that every layer is on a device
+  bool all_layers = false;  ///< the log states that every layer is on a device
   bool mapped = false;      ///< parts of the file are mapped into host memory, possibly also parts that are on a device
 };
 
-/// What a failed request for memory was for.
+/// Purpose of a failed memory request.
 enum class FailedPart : std::uint8_t { weights, kv_cache, activations, unknown };
 struct ServerFailure {
   FailedPart part = FailedPart::unknown;
@@ -73,7 +73,7 @@ struct ServerStart {
   ServerMemory memory{};
   BufferSpread spread{};
   std::optional<Count> blocks{}, tokens{};    ///< of the KV cache of the device in `memory`
-  std::optional<double> concurrency{};        ///< requests of max_model_len tokens that the cache holds
+  std::optional<double> concurrency{};        ///< requests of max_model_len tokens that fit in the cache
   std::optional<LoggedBytes> cache_needed{};  ///< by one request, if the start failed for lack of cache
   std::optional<Count> longest{};             ///< tokens of the longest request that fits, as the server reports it
   std::optional<ServerFailure> failure{};     ///< of the start; later success removes it

@@ -1,5 +1,5 @@
 /// Start-up of SGLang (0.2.14 to 2026: model_runner.py, memory_pool.py, scheduler.py). "GB" is 2^30 bytes. Sizes are
-/// differences of the free memory of a rank's GPU. The log does not name SGLang's version.
+/// differences in the free memory of a rank's GPU. The log does not name SGLang's version.
 
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ class SglangReader {
   ServerStart start() && { return std::move(s_); }
 
  private:
-  /// The lowest rank that logs memory: ranks log in any order.
+  /// Chooses the lowest rank that logs memory, because ranks log in any order.
   void choose_rank(const std::vector<LogLine>& lines) {
     std::set<std::pair<std::size_t, std::string>> ranks;
     for (const LogLine& line : lines)
@@ -78,7 +78,7 @@ class SglangReader {
     read_limits(line);
   }
 
-  /// The second model that is loaded is a draft.
+  /// The second model that is loaded is a draft model.
   void read_weights(const LogLine& line) {
     const auto left = line.size_behind("avail mem=");
     const auto used = line.size_behind("mem usage=");
@@ -103,7 +103,7 @@ class SglangReader {
         static_cast<double>(difference.bytes.value) / 0x1p30));
   }
 
-  /// Adds the pools of all kinds of layers. Those after the first "Memory pool end" are of a draft model.
+  /// Adds the pools of all kinds of layers. Those after the first "Memory pool end" belong to a draft model.
   void read_cache(const LogLine& line) {
     auto& pool = pools_ended_ ? s_.memory.draft : s_.memory.kv_cache;
     for (const char* words : {" K size: ", " V size: ", " KV size: ", "conv_state size: ", " ssm_state size: "})

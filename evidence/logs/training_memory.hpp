@@ -25,7 +25,7 @@ struct TrainingMemory {
   std::optional<LoggedBytes> capacity{};                              ///< of a device
   std::optional<LoggedBytes> weights_and_optimizer{}, activations{};  ///< by Megatron's own formula
   Count reports = 0;
-  Count retries = 0;  ///< of allocations, after which the allocator freed its cache
+  Count retries = 0;  ///< allocations retried after the allocator freed its cache
 
   bool says_memory() const { return !ranks.empty(); }
   /// The rank with the highest peak. Precondition: says_memory().

@@ -70,7 +70,7 @@ bool takes_number(DeviceName& name, Count n, const std::string& unit) {
   return unit == "w" || unit == "watt" || unit == "watts";
 }
 
-/// "sxm4" and "hbm2e" contain generations, which the product's name implies.
+/// Whether word i is a generation, as in "sxm4" and "hbm2e"; the product name implies it.
 bool is_generation(const std::vector<std::string>& words, std::size_t i) {
   if (i == 0 || words[i].size() > 1) return false;
   const std::string& before = words[i - 1];

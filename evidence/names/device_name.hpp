@@ -1,6 +1,6 @@
 #pragma once
 /// Finds the preset for a measurement's device. Sources write "NVIDIA H100-SXM5-80GB", "4090", "A100-80GB (form factor
-/// not stated)": letter case, vendor, punctuation, memory size and remarks do not count.
+/// not stated)": letter case, vendor, punctuation, memory size and remarks are ignored.
 
 #include <optional>
 #include <string>
@@ -24,8 +24,8 @@ DeviceName device_name(std::string_view text);
 class Devices {
  public:
   Devices();
-  /// The preset for `name`, or null. A memory size, given separately or in the name, decides among presets that differ
-  /// in it. A number of cores likewise.
+  /// The preset for `name`, or null. A memory size, given separately or in the name, selects among presets that differ
+  /// in it; so does a number of cores.
   const HardwareCard* find(std::string_view name, std::optional<double> memory_gb = {}) const;
   const HardwareCard* called(std::string_view preset) const;
   const std::vector<HardwareCard>& all() const { return cards_; }

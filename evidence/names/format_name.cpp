@@ -23,7 +23,7 @@ const std::regex& cache_in_addition() {
   return pattern;
 }
 
-/// KV cache format in a text on weights. Empty if there is no such format.
+/// KV cache format in text about weights. Empty if there is no such format.
 std::string cache_in(const std::string& weights) {
   std::smatch found;
   if (!std::regex_search(weights, found, cache_in_addition())) return "";
@@ -42,7 +42,7 @@ DType format_with_bits(double bits, const std::array<const char*, n>& names) {
 
 /// Storage-only formats, which also cover the embedding tables, for files of any bits per weight.
 constexpr std::array stored_bits{"q4_0", "q2_k", "q3_k", "int4", "q4_1", "q5_0", "q5_1", "q6_k", "q8_0"};
-/// Formats near a whole number of bits, or near the 1.58 bits of ternary weights, for texts that state only the bits.
+/// Formats near a whole number of bits, or near the 1.58 bits of ternary weights, for text that states only the bits.
 constexpr std::array told_bits{"int4", "tq1_0", "iq2_xxs", "iq3_xxs", "q5_0", "q6_k", "int8-row"};
 
 constexpr Component block_parts[] = {Component::attention, Component::mlp, Component::experts,
@@ -147,7 +147,7 @@ void use_parts(FormatsSaid& f, const PartsSaid& p) {
   f.weights[Component::attention] = f.weights[Component::mlp] = bits_per_weight(t) == 16 ? f.working : t;
 }
 
-/// llama-quantize mix in a text. Q3_K means Q3_K_M. mix_of_k_quants() handles Q4_K_M. Empty if there is no mix.
+/// llama-quantize mix in the text. Q3_K means Q3_K_M. mix_of_k_quants() handles Q4_K_M. Empty if there is no mix.
 std::string mix_named(const std::string& text) {
   static const std::regex mix("\\b(?:iq[1-4]_(?:xxs|xs|s|m|nl)|q[2356]_k(?:_[sml])?|q4_k_s|tq[12]_0)\\b");
   std::smatch found;
@@ -157,7 +157,7 @@ std::string mix_named(const std::string& text) {
   return is_gguf_mix(whole) ? whole : "";
 }
 
-/// Unsloth's dynamic files choose a type per tensor by their own criterion.
+/// Notes Unsloth's dynamic files, which choose a type per tensor by their own criterion.
 void weigh_dynamic_mix(FormatsSaid& f, const std::string& text, DType taken) {
   static const std::regex dynamic("\\bud-|_k_xl\\b");
   if (!std::regex_search(text, dynamic)) return;
@@ -166,7 +166,7 @@ void weigh_dynamic_mix(FormatsSaid& f, const std::string& text, DType taken) {
       fmt::format("all matrices in {}: the tensors of {} in other formats are unknown", taken.name(), in_quotes(text)));
 }
 
-/// Two formats in one clause, without a statement of which weights have which.
+/// Notes a clause with two formats that does not state which weights have which.
 void weigh_mixture(FormatsSaid& f, const std::string& text, DType taken) {
   static const std::regex two("(?:nvfp4|mxfp4|fp4|int4) ?/ ?(?:mx)?(?:fp8|int8|bf16|fp16)");
   if (!std::regex_search(text, two) && !Words(text).affirms("mixed")) return;
@@ -207,7 +207,7 @@ bool is_silent(const std::string& text) {
   return leaves_format_open(text) || Words(text).says_no() || spells(text, "not stated");
 }
 
-/// Activation format in a text on weights: "W4A8", "w8a8 (fp8)". Empty if there is no such format.
+/// Activation format in text about weights: "W4A8", "w8a8 (fp8)". Empty if there is no such format.
 std::string activations_in(const std::string& weights) {
   static const std::regex eight("\\bw[48]a(8|fp8)(kv[0-9]+)?\\b"), four("\\bw4a4(kv[0-9]+)?\\b");
   const bool is_float = spells(weights, "fp8") || spells(weights, "float");
@@ -215,7 +215,7 @@ std::string activations_in(const std::string& weights) {
   return std::regex_search(weights, four) ? "nvfp4" : "";
 }
 
-/// Words for activation formats, and the matmul format that each implies. The first word in the text counts.
+/// Words for activation formats, and the matmul format that each implies. The first word in the text wins.
 constexpr std::array product_words{
     std::pair{"nvfp4", "nvfp4"}, std::pair{"mxfp4", "mxfp4"}, std::pair{"fp4", "nvfp4"},
     std::pair{"mxfp8", "fp8"},   std::pair{"fp8", "fp8"},     std::pair{"e4m3", "fp8"},

@@ -25,12 +25,12 @@ struct FormatsSaid {
   std::string skip;            ///< if not empty, the weight format is unknown
 };
 
-/// Formats in the texts of a row. For weights, "auto", "none" and "unquantized" mean `usual_half`, or the half
-/// precision of activations or cache.
+/// Formats in a row's text. For weights, "auto", "none" and "unquantized" mean `usual_half`, or the half precision of
+/// activations or cache.
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
                        DType usual_half);
 
-/// Whether a text leaves the weight format open: "", "not stated", "n/a", "auto", "default".
+/// Whether the text leaves the weight format open: "", "not stated", "n/a", "auto", "default".
 bool leaves_format_open(const std::string& weights);
 
 }  // namespace llmcalc

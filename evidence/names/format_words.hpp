@@ -14,7 +14,7 @@ struct FormatName {
   const char* head;    ///< of embedding table and head; null: as `format` defines it; "": 16 bits
 };
 
-/// Whether a text contains a word.
+/// Whether the text contains a word.
 bool spells(const std::string& text, std::string_view word);
 /// First table row whose words all occur in the text, or null.
 const FormatName* format_named(const std::string& text);

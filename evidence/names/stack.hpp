@@ -13,7 +13,7 @@ struct Stack {
   std::string assumed{};           ///< the assumption as a sentence, if the row's software is missing or unknown
   std::optional<bool> compiled;    ///< torch.compile or eager, if stated
   std::optional<bool> tp_overlap;  ///< tensor-parallel collectives are overlapped with matmuls
-  bool waits_for_tensor = false;   ///< Megatron-LM before 2022, which overlaps no tensor-parallel collectives
+  bool waits_for_tensor = false;   ///< Megatron-LM before 2022, which does not overlap tensor-parallel collectives
   bool graphs = false;             ///< steps are captured CUDA graphs
   bool rocm = false;
 };

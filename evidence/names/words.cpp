@@ -105,8 +105,8 @@ std::size_t Words::place(const std::vector<std::string>& phrase, std::size_t fro
   return static_cast<std::size_t>(std::search(begin, words_.end(), phrase.begin(), phrase.end()) - words_.begin());
 }
 
-/// Only "not", "never" and "compared" deny a phrase after "with": "not trained with LoRA" denies LoRA, "no dropout with
-/// LoRA" does not.
+/// Whether a phrase is denied by an earlier word. Only "not", "never" and "compared" deny a phrase after "with": "not
+/// trained with LoRA" denies LoRA, "no dropout with LoRA" does not.
 bool Words::denied_before(std::size_t begin) const {
   bool beside = false;
   for (std::size_t i = begin; i > 0 && begin - i < denial_reach && clause_[i - 1] == clause_[begin]; --i) {

@@ -19,7 +19,7 @@ std::string run_together(std::string_view text);
 /// The text without parts in parentheses.
 std::string without_remarks(std::string_view text);
 
-/// Words of a text, with clause boundaries.
+/// Words of a row's text, with clause boundaries.
 class Words {
  public:
   explicit Words(std::string_view text);

@@ -51,7 +51,7 @@ struct TableOrigin {
 struct OperatorTables {
   std::string path;                         ///< as the user would type it
   std::string model_folder, device_folder;  ///< folder names
-  Count ranks = 1;                          ///< tensor-parallel ranks, of which one was measured
+  Count ranks = 1;                          ///< tensor-parallel ranks; only one was measured
   TableOrigin origin;
   std::vector<LayerTime> dense, per_sequence;
   std::vector<AttentionTime> attention;

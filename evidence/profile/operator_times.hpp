@@ -32,7 +32,8 @@ class OperatorTimes {
   Seconds rows(Count tokens) const;
   /// Head and sampler.
   Seconds head(Count sequences) const;
-  /// Attention kernel of one layer. Several chunks take as long as one after the other, but with a single start.
+  /// Attention kernel of one layer. Several chunks take as long as one after the other, but with a single start-up
+  /// cost.
   Seconds attention(const AttentionWork& work) const;
   /// Decode attention, summed over `steps` steps. Every context grows by one token per step.
   Seconds decoding(double sequences, double context, Count steps) const;

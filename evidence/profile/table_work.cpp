@@ -63,7 +63,7 @@ OpsByName ops_by_name(const TableSubject& s, const Step& step) {
   return all;
 }
 
-/// Turns the rows of one table into operators.
+/// Converts the rows of one table to operators.
 class Worker {
  public:
   Worker(std::size_t table, const OperatorTables& t, const TableSubject& s, std::vector<std::string>& left_out)

@@ -18,7 +18,7 @@ enum class TableWork : std::uint8_t {
   product,      ///< one matmul, or several operators with the same input
   elementwise,  ///< norms, activations, rotation: only bytes
   lookup,
-  prompt,    ///< attention of a chunk of a prompt
+  prompt,    ///< attention of a prompt chunk
   decoding,  ///< attention of single tokens
   both,      ///< both in one call
   experts

@@ -87,7 +87,7 @@ bool is_binary(const Figure& f, double value, const InferenceCase& c) {
   return value * 1e9 < bytes;
 }
 
-/// SGLang's log of its cache pool calls 2^30 bytes a GB (memory_pool.py).
+/// Whether GB means 2^30 bytes, as in SGLang's log of its cache pool (memory_pool.py).
 bool is_binary_pool(const Figure& f, const InferenceCase& c) {
   return c.engine.name == "sglang" && (f.quantity == FigureKind::key_cache || f.quantity == FigureKind::value_cache);
 }

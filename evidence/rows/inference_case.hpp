@@ -41,7 +41,7 @@ struct Figure {
   Count devices = 1;              ///< devices over which memory is counted
   Statistic statistic = Statistic::mean;
   bool repeats = false;  ///< equivalent to another figure of the row
-  std::string doubt;     ///< if not empty, why the row advises against the figure
+  std::string doubt;     ///< if not empty, why the row warns against the figure
 };
 
 struct InferenceCase {
@@ -64,7 +64,7 @@ struct InferenceCase {
   std::optional<double> bits_per_weight{};  ///< as stated; more precise than the plan's formats
   std::optional<double> weight_bytes{};
   std::string
-      weights_name{};     ///< name of the weight format if the plan holds a substitute; empty: the format of the blocks
+      weights_name{};     ///< name of the weight format if the plan uses a substitute; empty: the format of the blocks
   EngineLimits limits{};  ///< as stated, otherwise vLLM's defaults on the device
   Bytes granted{};        ///< bytes of a device that the engine may use
   Count nodes = 1;        ///< nodes over which rates per node are counted

@@ -7,7 +7,7 @@
 namespace llmcalc {
 namespace {
 
-/// Walks through a JSON text and finds where elements of its outermost array begin.
+/// Walks through JSON text and finds where elements of its outermost array begin.
 class Elements {
  public:
   explicit Elements(std::string_view text) {

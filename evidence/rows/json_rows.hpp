@@ -15,7 +15,7 @@ namespace llmcalc {
 void for_each_row(std::string_view text, const std::string& where,
                   const std::function<void(const json::Value& row, Count line)>& read);
 
-/// Line numbers, from 1, at which elements of the outermost array of a JSON text begin.
+/// Line numbers, from 1, at which elements of a JSON text's outermost array begin.
 std::vector<Count> element_lines(std::string_view text);
 
 }  // namespace llmcalc

@@ -25,11 +25,11 @@ struct MeasurementFile {
 };
 
 /// Reads measurements; `where` names the text in errors. Throws InputError with one sentence: file, line and row. For a
-/// file in the word-based schema of earlier versions, the sentence gives the command that converts it.
+/// file in the word-based schema of earlier versions, the sentence names the command that converts it.
 MeasurementFile read_measurements(std::string_view text, const std::string& where);
 MeasurementFile read_measurement_file(const std::string& path);
 
-/// Measurements shipped with the program. Inference includes the recorded runs, which a fit uses too.
+/// Measurements shipped with the program. Inference includes the recorded runs, which a fit also uses.
 MeasurementFile published_measurements(MeasurementKind kind);
 
 }  // namespace llmcalc

@@ -39,7 +39,7 @@ struct TrainingCase {
   Recomputed recomputed{};
   bool half_gradients_open = false;         ///< 16-bit training in an unstated format
   bool compiles_loss = false;               ///< the loss is compiled with the model, as in torchtitan since 2025
-  std::optional<double> capacity_factor{};  ///< of experts: excess tokens are dropped, unused places are padded
+  std::optional<double> capacity_factor{};  ///< of experts: excess tokens are dropped, unused slots are padded
 
   std::optional<Seconds> step{};  ///< measured time of one optimizer step
   std::string measured_as{};      ///< source key of the step
