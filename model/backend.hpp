@@ -50,7 +50,7 @@ struct Positions {
   Count of(Count t) const { return documents != nullptr ? t - documents[t].first : past + t; }
 };
 
-/// Token ids, valid until all calls complete: on the host, and optionally a copy in the backend's memory.
+/// Token ids, valid until all calls complete: on the host, with an optional copy in the backend's memory.
 struct Ids {
   const std::int64_t* host = nullptr;
   In saved = nullptr;
@@ -69,7 +69,7 @@ struct RelativeInputs {
 struct AttentionInputs {
   HeadView q, q_rope, k, k_rope, v;
   HeadView pooled = {};  ///< keys of token groups, which are also the values (Attention::pooled)
-  Count rope_dim = 0;    ///< part of qk_dim held in q_rope and k_rope
+  Count rope_dim = 0;    ///< part of qk_dim that is stored in q_rope and k_rope
   double scale = 1;      ///< factor on the scores
   double cap = 0;        ///< scores s become cap tanh(s / cap); 0: uncapped
   const void* sinks = nullptr;
@@ -83,7 +83,7 @@ struct AttentionInputs {
 
 /// Buffers that the attention core saves for backward, by implementation.
 struct AttentionSaved {
-  Out scores = nullptr;         ///< naive with the seed's storage: scores before softmax
+  Out scores = nullptr;         ///< naive with SoftmaxStore::seed: scores before softmax
   Out probabilities = nullptr;  ///< naive: after softmax
   Out dropped = nullptr;        ///< naive with dropout: after dropout
   Out mask = nullptr;           ///< naive with dropout: one byte per probability
@@ -132,7 +132,7 @@ struct LinearView {
   Count x_stride = 0;               ///< row stride of x in elements; 0: shape.in
   bool wide_output = false;         ///< y is wide: training logits
   In choice = nullptr;              ///< routed: the router's choice (rows / top_k, groups), see Backend::route
-  Count head_rows = 0;              ///< absorbed: weight rows per head, of which this matmul uses a part
+  Count head_rows = 0;              ///< absorbed: weight rows per head; this matmul uses a part of them
   Count weight_offset = 0;          ///< absorbed: first row used
   bool transposed = false;          ///< absorbed: y = x W instead of x W'
   Count x_head = 0, y_head = 0;     ///< absorbed: head strides in elements
@@ -160,7 +160,7 @@ struct Moving {
 class Recording {
  public:
   virtual ~Recording() = default;
-  /// How the last run was executed: "from a recording", or the reason it was not.
+  /// How the last run was executed: "from a recording", or why it was not.
   virtual std::string how() const = 0;
 };
 

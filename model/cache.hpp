@@ -1,5 +1,5 @@
 #pragma once
-/// The KV cache, by layer: rows of heads, or latent rows. Layers with a window or chunks hold that many tokens and
+/// The KV cache, by layer: rows of heads, or latent rows. Layers with a window or chunks store that many tokens and
 /// overwrite the oldest.
 
 #include <map>

@@ -22,8 +22,7 @@ class DraftedTexts {
   DraftedTexts(const Backend& backend, std::span<const std::int64_t> ids, Count sequences)
       : backend_(backend), ids_(ids), sequences_(sequences), queries_(static_cast<Count>(ids.size()) / sequences) {}
 
-  /// Takes the model's logits, either of the last token of each text, whose tokens are then all kept, or of every
-  /// token.
+  /// Takes the model's logits: of the last token of each text, whose tokens are then all kept, or of every token.
   void keep(const Value& logits) {
     const std::vector<std::int64_t> chosen = choices(logits);
     const Count rows = logits.rows / sequences_;

@@ -32,7 +32,7 @@ struct UsedMemory {
   std::string note;
 };
 
-/// A device's memory. The terms add up to `used`; the last one is the unexplained rest.
+/// A device's memory. The terms add up to `used`; the last one is the unexplained remainder.
 struct DeviceMemory {
   Bytes used;                          ///< by all processes, as reported by the driver
   Bytes overhead;                      ///< outside the tensor pool: context, libraries, kernels
@@ -79,7 +79,7 @@ class Instruments {
  public:
   virtual ~Instruments() = default;
 
-  /// Reason why counting is impossible, as a sentence; empty if it is possible.
+  /// Why counting is impossible, as a sentence; empty if it is possible.
   virtual std::string counters_missing() = 0;
   /// Starts a session of up to 64 consecutive ranges. The caller waits for all work within a range before it ends.
   /// Counting slows the run. Throws std::runtime_error.

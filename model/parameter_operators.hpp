@@ -18,7 +18,7 @@ struct ParameterName {
 
 class ParameterOperators {
  public:
-  /// Operators of a step of the plan.
+  /// Operators of one step of the plan.
   ParameterOperators(const Arch& arch, const Plan& plan, Step step);
   const Op& of(const ParameterShape& p) const;
   /// Whether p is the matrix of a matmul or a lookup table. Biases, sinks, factors and convolution taps are vectors.

@@ -21,8 +21,8 @@ const Arch& runnable(const Arch& arch, const Backend& backend);
 
 /// Greedy decisions of a drafting pass.
 struct Drafts {
-  Count saved = 0;  ///< tokens kept: all of a prompt; otherwise the certain first token and the drafts up to the first
-                    ///< that the model rejects in any sequence
+  Count saved = 0;  ///< tokens kept: all of a prompt; otherwise the first token, which is certain, and the drafts up to
+                    ///< the first that the model rejects in any sequence
   std::vector<std::int64_t> tokens;  ///< (sequences, 1 + modules): the next token, and drafts of the ones after it
 };
 

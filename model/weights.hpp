@@ -93,8 +93,8 @@ class Weights {
   }
   /// The trained parameters.
   std::vector<const Parameter*> trained() const;
-  /// The trained parameters as optimizers take them. 2-byte gradients are widened, outside the arena, until the next
-  /// call.
+  /// The trained parameters in the form that optimizers take. 2-byte gradients are widened, outside the arena, until
+  /// the next call.
   std::vector<ParameterUpdate> updates();
   /// Marks every gradient as written, after a replayed step.
   void gradients_written();

@@ -11,11 +11,11 @@ namespace llmcalc::model {
 
 enum class Number : std::uint8_t { f32, bf16, f16, f64, counted };
 
-/// Instruction sets that the kernels are compiled for and this CPU has, best first; the last is "portable".
+/// Instruction sets for which the kernels are compiled and that this CPU supports, best first; the last is "portable".
 std::vector<std::string_view> instruction_sets();
 
-/// Creates a CPU backend. poison: fills memory with NaN, so reads of unwritten memory show. The environment variable
-/// LLMCALC_ISA selects the instruction set. Throws InputError if this CPU lacks it.
+/// Creates a CPU backend. poison: fills memory with NaN, so that reads of unwritten memory become visible. The
+/// environment variable LLMCALC_ISA selects the instruction set. Throws InputError if this CPU lacks it.
 std::unique_ptr<Backend> make_cpu(Number number, bool poison = false);
 
 }  // namespace llmcalc::model

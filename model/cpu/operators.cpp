@@ -1,4 +1,5 @@
-// Backends of the formats that machines compute in, compiled once for every CPU; their tiles once per instruction set.
+// Backends for the formats in which machines compute, compiled once for every CPU; their tiles once per instruction
+// set.
 
 #include "model/cpu/cpu.hpp"
 #include "model/cpu/make_backend.hpp"

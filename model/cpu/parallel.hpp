@@ -77,8 +77,8 @@ LLMCALC_INLINE void fetch(const X* p, Count n) {
 /// Elements per prefetched block.
 constexpr Count fetched_block = 128;
 
-/// Prefetches the block some blocks after element `at` of n in every array: a few lines at a time, since a burst of
-/// prefetches would stall, and farther ahead than the hardware prefetcher looks in compute-heavy loops.
+/// Prefetches, in every array, the block that is some blocks after element `at` of n: a few lines at a time, since a
+/// burst of prefetches would stall, and farther ahead than the hardware prefetcher looks in compute-heavy loops.
 template <typename... X>
 LLMCALC_INLINE void fetch_ahead(Count at, Count n, const X*... arrays) {
   constexpr Count ahead = 8 * fetched_block;

@@ -22,7 +22,7 @@ LLMCALC_INLINE W sum_of(Count n, const F& f) {
   return s;
 }
 
-/// The maximum of n elements, n > 0. A NaN may be skipped, since the sums that follow show it.
+/// The maximum of n elements, n > 0. A NaN may be skipped, because later sums expose it.
 template <typename W, typename X>
 LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   W most = wide(x[0]);

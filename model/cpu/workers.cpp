@@ -21,7 +21,7 @@ void pause() {
 #endif
 }
 
-/// Returns when done(x). Spins for less time than a sleep and wake-up take, then sleeps until x changes.
+/// Returns when done(x) is true. Spins for less time than a sleep and wake-up take, then sleeps until x changes.
 template <typename F>
 void await(const std::atomic<int>& x, const F& done) {
   using Clock = std::chrono::steady_clock;

@@ -6,7 +6,7 @@
 
 namespace llmcalc::model {
 
-/// Number of threads of a loop: OMP_NUM_THREADS of the environment, otherwise the number of cores.
+/// Number of threads of a loop: the environment variable OMP_NUM_THREADS, otherwise the number of cores.
 Count threads();
 void set_threads(Count n);
 

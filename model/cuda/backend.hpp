@@ -1,6 +1,6 @@
 #pragma once
-/// The operators on a GPU, with elements of type T: float, or bf16 with float as the wide format. `Device` has memory,
-/// launches kernels and multiplies matrices (model/cuda/device.cuh); tests have one on the CPU.
+/// The operators on a GPU, with elements of type T: float, or bf16 with float as the wide format. `Device` provides
+/// memory, launches kernels and multiplies matrices (model/cuda/device.cuh); tests provide one on the CPU.
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +59,8 @@ class Cuda final : public Backend {
   void release(void* data, Bytes bytes) override { device_.release(data, bytes.value); }
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
-  /// Epsilon, and rotary positions that are equal in every layer and for every length.
+  /// Whether the backend supports these numerics: any epsilon, and rotary positions that are equal in every layer and
+  /// for every length.
   bool computes(const Numerics& all) const override {
     const Numerics known{.norm_epsilon = all.norm_epsilon, .rope = all.rope, .local_rope = all.rope};
     return all == known && all.rope.scaling != RopeScaling::dynamic;
@@ -282,7 +283,7 @@ class Cuda final : public Backend {
   void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {
     forget();
     replays_.run(held, moving, [&] {
-      // State made in a recording belongs to the recording.
+      // State made during a recording belongs to it.
       const struct Forget {
         Cuda& backend;
         ~Forget() { backend.forget(); }

@@ -53,7 +53,7 @@ void rows_of_positions(Device& device, const Lookup& s, Count queries, const Mov
   copy_rows(device, s.tokens, s.width, PositionPlaces{queries, s.width, past}, true, table, y);
 }
 
-/// Token t of a sequence goes to slot (past + t) mod capacity; the last of the tokens that share a slot stays in it.
+/// Token t of a sequence goes to slot (past + t) mod capacity; of the tokens that share a slot, the last one remains.
 struct CachePlaces {
   Count queries, capacity, stride, row;
   Moved<Count> past;

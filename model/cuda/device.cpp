@@ -11,7 +11,7 @@
 namespace llmcalc::model::cuda {
 namespace {
 
-/// Workspace of cuBLASLt; its documentation asks for this much on Hopper.
+/// Workspace of cuBLASLt; its documentation recommends this much on Hopper.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
 /// The largest power of two up to 256 that divides a pointer, which algorithms may rely on; 0 for null.
@@ -128,7 +128,7 @@ void* GpuDevice::allocate(Count bytes) {
   check(e, "allocating memory");
   return p;
 }
-/// Destructors call it: the next call that may throw reports earlier errors.
+/// Called by destructors, which must not throw: the next call that may throw reports earlier errors.
 void GpuDevice::release(void* p, Count) { cudaFreeAsync(p, stream_); }
 void GpuDevice::fill(void* p, int byte, Count bytes) {
   if (bytes == 0) return;

@@ -1,5 +1,5 @@
 #pragma once
-/// A GPU's instruments: counters by CUPTI, energy and clocks by NVML, memory by the runtime.
+/// A GPU's instruments: counters from CUPTI, energy and clocks from NVML, memory from the runtime.
 
 #include <optional>
 

@@ -1,5 +1,6 @@
 #pragma once
-/// Parts of a layer with alternating updates, and of the model's ends around these layers (calc/block/altup.hpp).
+/// Parts of a layer with alternating updates, and of the model's start and end around these layers
+/// (calc/block/altup.hpp).
 
 #include "model/pass/pass.hpp"
 

@@ -13,7 +13,7 @@ enum class AttentionCore : std::uint8_t {
   plain  ///< scalar multiply-adds
 };
 
-/// Reason why attention did not run on tensor cores.
+/// Why attention did not run on tensor cores.
 enum class CoreObstacle : std::uint8_t {
   environment,  ///< LLMCALC_ATTENTION=plain
   float32,      ///< number format

@@ -99,12 +99,12 @@ HeadView Pass::cached_pooled(const LayerCache& c, const CachedRows& rows, Count 
 
 namespace {
 
-/// Queries of all heads, and the low rank they are projected from, for an indexer that reads it.
+/// Queries of all heads, and the low-rank projection that they come from, for an indexer that reads it.
 struct CompressedQueries {
   Value q, low;
 };
 
-/// Queries through a low rank with a norm, then a weightless norm per head.
+/// Queries through a low-rank projection with a norm, then a weightless norm per head.
 CompressedQueries queries(Pass& p, const Value& x) {
   const Mixer& m = p.mixer();
   Value low = p.linear("attn.q_down", x);

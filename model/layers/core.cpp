@@ -6,7 +6,7 @@
 
 namespace llmcalc::model {
 
-/// Buffers that the core saves for backward, or holds only while it runs.
+/// Buffers that the core saves for backward, or keeps only while it runs.
 struct Pass::CoreSaved {
   Tensor scores, probabilities, dropped, mask, log_sum_exp;
   AttentionSaved view() const {

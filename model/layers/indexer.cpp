@@ -23,8 +23,8 @@ Value lightning_key(Pass& p, const Value& x) {
   return p.norm("attn.index_k_norm", p.detached("attn.index_k", x), shape);
 }
 
-/// DeepSeek-V3.2 (arXiv:2512.02556, 2.1): queries from the low rank of attention's queries, a key, and a weight per
-/// head.
+/// DeepSeek-V3.2 (arXiv:2512.02556, 2.1): queries from the low-rank projection of attention's queries, a key, and a
+/// weight per head.
 Indexed lightning(Pass& p, Value x, Value low) {
   Value q = p.detached("attn.index_q", std::move(low));
   Value k = lightning_key(p, x);

@@ -40,7 +40,7 @@ struct FusedQkv {
   Value q, k, v;
 };
 
-/// Queries, and the normed low rank they are projected from, for an indexer that reads it.
+/// Queries, and the normed low-rank projection that they come from, for an indexer that reads it.
 struct LowRankQueries {
   Value q, low;
 };
@@ -132,7 +132,7 @@ Value grouped_attention(Pass& p, Value x) {
   return p.linear("attn.out", normed_heads(p, gated_heads(p, std::move(x), std::move(o))));
 }
 
-/// Queries through a low rank, or W_q x.
+/// Queries through a low-rank projection, or W_q x.
 LowRankQueries latent_queries(Pass& p, const Value& x) {
   return p.mixer().latent.q_rank > 0 ? low_rank_queries(p, x) : LowRankQueries{p.linear("attn.q", x), {}};
 }

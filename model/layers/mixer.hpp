@@ -16,7 +16,7 @@ Value cross_attention(Pass& p, Value x);
 double score_scale(const Pass& p, Count width);
 
 /// Keys that the current layer's attention reads, chosen by its indexer or by an earlier layer's, from the layer's
-/// input x and, if the indexer reads it, the normed low rank of the queries. Null: all keys in reach.
+/// input x and, if the indexer reads it, the normed low-rank projection of the queries. Null: all keys in reach.
 Tensor chosen_keys(Pass& p, Value x, Value low);
 /// Operators that pool keys: projections of keys and gates, the pool, then norm and rotation.
 struct PooledKeyNames {

@@ -47,8 +47,8 @@ class RecurrenceRun {
     return p_.linear("kda.out", p_.sigmoid_gate("kda.gate_mul", std::move(z), std::move(o)));
   }
 
-  /// S = e^(-A t) S + t B x, y = C' S + D x, separately for every channel x, with its own step t; B, C and the low rank
-  /// of t are projections of all channels.
+  /// S = e^(-A t) S + t B x, y = C' S + D x, separately for every channel x, with its own step t; B, C and the low-rank
+  /// input of t are projections of all channels.
   Value mamba() {
     Value x = convolved("ssm.x", "ssm.x_conv");
     Value low = p_.linear("ssm.select", x);
@@ -64,7 +64,7 @@ class RecurrenceRun {
     return gated_out(std::move(y));
   }
 
-  /// Like mamba(), with norms of the step's low rank, of B and of C.
+  /// Like mamba(), with norms of the step's low-rank input, of B and of C.
   Value normed_mamba(Value x, Value low) {
     const Count all = low.width, rows = low.rows, n = r_.key_dim;
     Value rank = p_.norm("ssm.step_norm", low, {.rows = rows, .width = r_.rank}, all);
@@ -205,7 +205,8 @@ class RecurrenceRun {
     Value share = p_.linear("rwkv.value_up", mixed("rwkv.value_down", for_value));
     return p_.blend("rwkv.value_mix", std::move(v), p_.given().v, std::move(share));
   }
-  /// Five mixes, with shares adjusted by a low rank of another mix. Their operator caches the last token for both.
+  /// Five mixes, with shares adjusted by a low-rank projection of another mix. Their operator caches the last token for
+  /// both.
   Value moved_mixes() {
     Value low = p_.linear("rwkv.mix_down", p_.peek("rwkv.shift", "rwkv.mix", x_));
     Value moves = p_.grouped("rwkv.mix_up", p_.tanh("rwkv.mix_act", std::move(low)));
@@ -248,7 +249,7 @@ class RecurrenceRun {
     const Norm shape{.rows = mul(o.rows, r_.heads), .width = r_.head_dim};
     return p_.output_norm(op, std::move(o), shape);
   }
-  /// Mamba's end: y gated by silu(z), a norm over all heads if the model has one, the last projection.
+  /// The end of a Mamba mixer: y gated by silu(z), a norm over all heads if the model has one, and the last projection.
   Value gated_out(Value y) {
     y = p_.silu_gate("ssm.gate_mul", p_.linear("ssm.gate", std::exchange(x_, {})), std::move(y));
     const Norm whole{.rows = y.rows, .width = y.width};

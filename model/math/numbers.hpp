@@ -43,7 +43,7 @@ struct fp16 {
   }
 };
 
-/// Two values as bf16 in one word, the first in the lower half, as tensor cores take them.
+/// Two values as bf16 in one word, the first in the lower half, as tensor cores expect them.
 LLMCALC_HD inline unsigned packed(float low, float high) {
 #ifdef __CUDA_ARCH__
   unsigned both;

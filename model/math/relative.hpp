@@ -23,7 +23,7 @@ struct DistanceRanges {
   }
 
  private:
-  /// Computed in float32, as in T5's training: precision decides at range borders.
+  /// Computed in float32, as in T5's training: precision matters at range boundaries.
   Count among(Count n, Count distance) const {
     const Count exact = n / 2;
     if (n < 2 || distance < exact) return n < 2 ? 0 : distance;

@@ -25,7 +25,7 @@ inline std::vector<double> plain_frequencies(double base, Count width) {
   return f;
 }
 
-/// _compute_dynamic_ntk_parameters: base (f l/t - (f - 1))^(w/(w - 2)) for a text of l > t tokens.
+/// _compute_dynamic_ntk_parameters: base (f l/t - (f - 1))^(w/(w - 2)) for a sequence of l > t tokens.
 inline double stretched_base(const Rope& r, Count width, Count length) {
   const double w = static_cast<double>(width), t = static_cast<double>(r.trained);
   const double longer = std::max(1.0, static_cast<double>(length) / t);

@@ -12,7 +12,7 @@ namespace llmcalc::model {
 inline constexpr Count stream_normalizations = 39;
 inline constexpr double stream_epsilon = 1e-6;
 
-/// An n x n mixing matrix: the softmax of each row, then columns and rows in turn divided by their sums (Sinkhorn,
+/// An n x n mixing matrix: the softmax of each row, then columns and rows alternately divided by their sums (Sinkhorn,
 /// Knopp 1967), columns first and last. `room`: workspace of stream_room(n) values, filled by mix() and read by
 /// gradient().
 template <typename W>

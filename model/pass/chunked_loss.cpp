@@ -1,4 +1,4 @@
-// The loss of logits that only exist in chunks (LogitStore::chunks). For each chunk of tokens, the logits are computed,
+// The loss of logits that exist only in chunks (LogitStore::chunks). For each chunk of tokens, the logits are computed,
 // then their loss, their gradient in place, and the gradients of the head's input and matrix. No value is computed
 // twice: the head's backward pass runs within the forward pass (FusedLinearCrossEntropy of Liger Kernel,
 // arXiv:2410.10989).
@@ -73,7 +73,7 @@ void Pass::chunk_backward(const ChunkedHead& h, Count first, Count n) {
   });
 }
 
-/// After forward, the gradient of x is held in place of x, along with one chunk's buffers.
+/// After forward, the gradient of x is stored in place of x, along with one chunk's buffers.
 void Pass::chunked_loss(std::string_view op, Value given, std::span<const std::int64_t> targets, double* mean) {
   ChunkedHead h{.product = "head.logits", .loss = op, .x = std::move(given), .targets = targets};
   h.w = &matrix(h.product);

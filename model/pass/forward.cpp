@@ -332,8 +332,8 @@ struct Named {
   Value value;
 };
 
-/// An encoder's result for the first token of each sequence: tanh(W x + b), and for sentence pairs two logits of it,
-/// whether the second sentence follows the first (BERT, arXiv:1810.04805).
+/// An encoder's result for the first token of each sequence: tanh(W x + b), and for sentence pairs two logits that
+/// predict whether the second sentence follows the first (BERT, arXiv:1810.04805).
 Named pooled(Pass& p, const Value& x) {
   Value y = p.tanh("head.pooler_act", p.first_tokens("head.pooler", x));
   if (!p.arch().head.sentence_pair) return {"head.pooler_act", std::move(y)};

@@ -1,12 +1,12 @@
 #pragma once
-/// Locations of operators' inputs in the tensors that hold them.
+/// Locations of operators' inputs in the tensors that contain them.
 
 #include "calc/arch/mixer.hpp"
 #include "model/pass/tape.hpp"
 
 namespace llmcalc::model {
 
-/// Location of a part of a head in the core's inputs (q, k, v, ...), with token and head strides.
+/// Location of a head's part in the core's inputs (q, k, v, ...), with token and head strides.
 struct HeadPart {
   std::size_t tensor = 0;
   Count offset = 0, token = 0, head = 0;

@@ -117,16 +117,16 @@ class Pass {
   /// Ends the current layer, which read these keys and values: in backward, their gradients exist from here on. Frees
   /// shared values that no later layer reads.
   void leave(const KeysAndValues& read);
-  /// Makes the relative position biases of the encoder, or of the other stack, and holds them for all layers.
+  /// Makes the relative position biases of the encoder, or of the other stack, and keeps them for all layers.
   void make_distances(std::string_view op, bool encoder);
   /// Makes the biases from the current layer's own table, which only its core reads; empty if its stack has a table.
   Value own_distances(std::string_view op);
-  /// Makes an encoder's result with `norm` and holds it until backward reaches this point.
+  /// Makes an encoder's result with `norm` and keeps it until backward reaches this point.
   Value encoder_result(const std::function<Value()>& norm);
   /// Passes the encoder's result to the current layer's cross attention.
   void give_encoded(Value encoded) { encoded_ = std::move(encoded); }
   Value encoded() { return std::exchange(encoded_, {}); }
-  /// Ends the current layer of a stack that shares distances and, in a decoder, the encoder's result; as leave().
+  /// Ends the current layer of a stack that shares distances and, in a decoder, the encoder's result; see leave().
   void leave_stack(const Value& encoded);
   /// The convolution of x along the tokens with the weights of `op`.
   Value convolve(std::string_view op, Value x, Convolution shape);
@@ -145,7 +145,8 @@ class Pass {
   Value unit(std::string_view op, Value x, Count heads);
   Value bonus(std::string_view op, Count heads, std::array<Value, 5> o_r_k_v_gate);
   Value sigmoid(std::string_view op, Value x);
-  /// Alternating updates: a projection for each further stream, of x or (`is_own`) of the stream; last `rows` tokens.
+  /// Alternating updates: a projection for each additional stream, of x or (`is_own`) of the stream; last `rows`
+  /// tokens.
   Value project_streams(std::string_view op, const Value& x, Count rows, bool is_own);
   /// x and its projections as streams; the mean of the first stream and of projections.
   Value stack(std::string_view op, Value x, Value projected);
@@ -199,7 +200,7 @@ class Pass {
   /// is added to `sum`, both in the backend's memory.
   void further_loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double share,
                     double* mean, double* sum);
-  /// The mean of the result of a model without logits.
+  /// The mean of the result, for a model without logits.
   void mean(const Value& result, double* to);
   /// Adds the mean of the result of `op`, which no operator reads, to the loss of the logits.
   void judge(std::string_view op, const Value& result);
@@ -292,7 +293,7 @@ class Pass {
   void chunk_backward(const ChunkedHead& h, Count first, Count n);
   void entropy(std::string_view op, const Value& logits, std::span<const std::int64_t> targets, double share,
                double* mean);
-  /// Passes dy on as the gradient of `to`. `alone`: dy has no other holder.
+  /// Passes dy on as the gradient of `to`. `alone`: dy has no other owner.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<TapeSlot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
   void rope_at(std::string_view op, const Positions& at, const RopePart& a, const RopePart& b);

@@ -1,5 +1,5 @@
 #pragma once
-/// The arena of all tensors. It tracks the bytes held for each purpose and operator, and their peak.
+/// The arena of all tensors. It tracks live bytes by purpose and operator, and their peak.
 
 #include <array>
 #include <map>
@@ -21,8 +21,8 @@ class ArenaMemory {
   virtual void release(void* data, Bytes bytes) = 0;
 };
 
-/// A buffer for dequantized values that the arena does not count: device kernels hold them in registers, block by
-/// block, while the CPU code holds a whole tensor per running operator. The buffer grows to the largest request.
+/// A buffer for dequantized values that the arena does not count: device kernels keep them in registers, block by
+/// block, while the CPU code stores a whole tensor per running operator. The buffer grows to the largest request.
 class Unpacked {
  public:
   explicit Unpacked(ArenaMemory& memory) : memory_(memory) {}
@@ -48,7 +48,7 @@ class Unpacked {
 
 class Arena;
 
-/// One allocation, freed with its last holder.
+/// One allocation, freed with its last owner.
 class Buffer {
  public:
   Buffer(Arena& arena, Purpose purpose, std::string_view op, Bytes bytes);
@@ -92,7 +92,7 @@ class Arena {
   void reset_peak() { peak_ = total_; }
   /// Raises the peak to the level that a replayed recording would have reached.
   void raise_peak(Bytes held) { peak_ = held > peak_ ? held : peak_; }
-  /// Bytes that each operator currently holds for this purpose.
+  /// Live bytes of each operator for this purpose.
   std::map<std::string_view, Bytes> by_operator(Purpose p) const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace llmcalc::model {
 
-/// Bytes that can be allocated without swapping: Linux's figure, or a lower one of a control group. Absent if
+/// Bytes that can be allocated without swapping: Linux's figure, or a control group's if that is lower. Absent if
 /// unreadable.
 std::optional<Bytes> available_memory();
 

@@ -128,8 +128,8 @@ void write_keys(const CoreHead<T>& c, const AttentionGradients& to, Count keys, 
 }
 
 /// Runs head(core, key sums) for every head of every sequence. The heads of one KV head share their sums, and all heads
-/// share the rotary part. Sequences and KV heads are independent, except for relative positions, which all sequences
-/// add to.
+/// share the rotary part. Sequences and KV heads are independent, except for relative positions, to which all sequences
+/// add.
 template <typename T, typename F>
 void each_head_gradient(const Attention& s, const AttentionInputs& in, const AttentionGradients& to, const F& head) {
   using W = Wide<T>;
@@ -185,7 +185,7 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       c.value_products(keys, wide_d, r.ds.data());
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const W *p = r.p.data(), *keep = r.keep.data();
-      // Sum p dp = o . do, unless keys are shared, whose output has been rotated since. The gradient of a sink, a score
+      // Sum p dp = o . do, unless keys are shared: their output has been rotated since. The gradient of a sink, a score
       // with a zero value vector, is -p_sink times this sum.
       const W mean =
           s.shared ? sum_of<W>(n, [=](Count j) { return p[j] * keep[j] * ds[j]; }) : row_product(s.v_dim, mine, d);

@@ -30,7 +30,7 @@ struct Keys {
   }
 };
 
-/// The tokens up to t that token t selects. For blocks, all tokens of each, and of t's own block.
+/// The tokens up to t that token t selects; for blocks, all tokens of each selected block and of t's own block.
 inline Keys chosen_keys(const Selection& s, const ChosenIndex* chosen, Count each, Count t, std::vector<Count>& room) {
   room.clear();
   const Count size = s.block > 0 ? s.block : 1;

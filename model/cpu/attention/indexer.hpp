@@ -97,7 +97,7 @@ void block_scores(const W* score, Count blocks, Count size, W* to) {
   }
 }
 
-/// Keys that some query may see: all tokens, or all complete groups.
+/// Keys that any query may see: all tokens, or all complete groups.
 inline Count scored_keys(const IndexScores& s) { return s.pooled > 0 ? s.keys / s.pooled : s.keys; }
 
 /// Every query's selection. naive: computes all scores and ignores later tokens.

@@ -1,5 +1,5 @@
 #pragma once
-/// Matmuls, by one of four methods that format and shape determine.
+/// Matmuls, by one of four methods chosen by format and shape.
 
 #include <bit>
 #include <utility>
@@ -51,7 +51,7 @@ void put_square(const MatmulShape& s, Count row, Count column, Count rows, Count
   }
 }
 
-/// Our own matmul, for every format. The result is bitwise independent of the number of threads and of the tiling.
+/// Our own matmul, for every format. The result is bitwise independent of thread count and tiling.
 template <typename A, typename B, typename C>
 void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   // Small matmuls use smaller blocks, so that every thread has one.
@@ -104,7 +104,8 @@ inline constexpr Number format_of = std::is_same_v<T, float>  ? Number::f32
                                     : std::is_same_v<T, bf16> ? Number::bf16
                                                               : Number::f16;
 
-/// oneDNN's matmul is compiled for each shape, in about a millisecond; its float32 sgemm is not compiled.
+/// Whether a compiled matmul pays off. oneDNN compiles its matmul for each shape, in about a millisecond; its float32
+/// sgemm is not compiled.
 template <typename T>
 bool worth_compiling(const MatmulShape& s) {
   const Count m = s.routed_rows > 0 && !s.transpose_a ? s.routed_rows : s.m;

@@ -11,8 +11,8 @@ namespace llmcalc::model {
 bool onednn_there();
 
 /// Multiplies A and B in format `from`; C is in format `to`. Returns false if oneDNN is missing or does not support it.
-/// The first call loads the library (1.3 ms), a cost that programs that only calculate must not pay. oneDNN keeps a
-/// scratchpad per thread, sized for the largest matmul so far (up to about 3 MiB, for blocks of a transposed A).
+/// The first call loads the library (1.3 ms), a cost that must not fall on pure calculations. oneDNN keeps a scratchpad
+/// per thread, sized for the largest matmul so far (up to about 3 MiB, for blocks of a transposed A).
 bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void* a, const void* b, void* c);
 
 /// onednn_matmul in float32 through the BLAS interface, which does not compile per shape and is faster if B is not

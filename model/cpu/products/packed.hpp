@@ -1,7 +1,7 @@
 #pragma once
 /// Our own matmul, for every format: tiles of C in registers, panels of A and B packed so that they are read in order
 /// (Goto, van de Geijn 2008, doi:10.1145/1356052.1356053). The sum over k is split at fixed places and never across
-/// threads: the result is bitwise independent of the number of threads and of the tiling.
+/// threads: the result is bitwise independent of thread count and tiling.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/parallel.hpp"

@@ -18,7 +18,7 @@ struct InProduct<Counted> {
   InProduct& operator=(const InProduct&) = delete;
 };
 
-/// sum of a_i b_i over one pair of rows, or over several pairs in turn
+/// sum of a_i b_i over one pair of rows, or over several pairs one after another
 template <typename W>
 class Dot {
  public:

@@ -48,7 +48,7 @@ class Bonus {
   const HeadInputs<W>& in_;
 };
 
-/// / See HeadState.
+/// See HeadState.
 template <typename W>
 class BonusState {
  public:
@@ -95,7 +95,7 @@ class BonusState {
   SmallProducts<W>& products_;
 };
 
-/// / See HeadChunks.
+/// See HeadChunks.
 template <typename W>
 class BonusChunks {
  public:

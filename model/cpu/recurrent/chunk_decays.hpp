@@ -8,7 +8,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The tokens that a row sees, and the moment of its read: after its own token's decay, or before it (G_(i - 1)).
+/// The tokens that a row sees, and the time of its read: after its own token's decay, or before it (G_(i - 1)).
 enum class Sight : std::uint8_t { all, earlier, before_decay };
 
 template <typename W>
@@ -83,7 +83,7 @@ class ChunkDecays {
       add_to(through.row(0), row(dk, j));
     }
   }
-  /// A log decay is in the sums of its token and all later ones.
+  /// A log decay enters the sums of its token and of all later ones.
   void add_sums(const Rows<W>& dsums, W* to) const {
     for (Count d = 0; d < decays(); ++d) {
       W sum(0);
@@ -162,7 +162,7 @@ void invert(Count c, const W* b, const Rows<W>& scores, Rows<W>& to) {
   }
 }
 
-/// Processes a head's tokens chunk by chunk. For a chunk and the state before it, a rule of the state has: solve(), the
+/// Processes a head's tokens chunk by chunk. For a chunk and the state before it, a state rule provides: solve(), the
 /// chunk's contribution to the state; read(), which adds its outputs; advance(), which moves the state past the chunk;
 /// and chunk_gradient(), which moves the state's gradient before the chunk.
 template <typename W, typename Rule>

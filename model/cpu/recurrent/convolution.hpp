@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The inputs of one sequence by position; inputs before the first token are in the state.
+/// Inputs of one sequence by position; those before the first token are in the state.
 template <typename T>
 struct Window {
   const Convolution& s;

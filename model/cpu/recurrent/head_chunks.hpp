@@ -29,7 +29,7 @@ class HeadChunks {
   HeadChunks(const HeadInputs<W>& in, Count chunk, const SharedScores<W>& shared, SmallProducts<W>& products)
       : in_(in), chunk_(chunk), shared_(shared), products_(products) {}
 
-  /// / See HeadState.
+  /// See HeadState.
   void forward(W* state, W* o) { Walk{in_, chunk_, *this}.forward(state, o); }
   void backward(const W* d_o, const HeadGradients<W>& to) { Walk{in_, chunk_, *this}.backward(d_o, to); }
 
@@ -130,7 +130,7 @@ class HeadChunks {
     e.add_sums(dsums, to.log_decay);
   }
 
-  /// From the gradient of u to the gradients of v, b, k and the state.
+  /// Gradients of v, b, k and the state from the gradient of u.
   void solution_gradient(const Decays& e, const W* state, const Solved& solved, const Rows<W>& du, Rows<W>& ds,
                          Rows<W>& dsums, const HeadGradients<W>& to) {
     const Count c = e.size, p = in_.values, n = in_.keys;

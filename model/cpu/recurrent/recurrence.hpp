@@ -59,7 +59,7 @@ class StateGroup {
   }
 
  private:
-  /// Without the delta rule the heads of a group have the same scores q k', except for their decays.
+  /// Whether the heads of a group share scores q k'. Without the delta rule, their scores differ only in decays.
   bool shares_scores() const {
     return chunk_ > 1 && s_.rule == StateRule::state_space && in_.kind != RecurrentKind::rwkv6;
   }

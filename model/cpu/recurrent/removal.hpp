@@ -13,7 +13,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// / See HeadState.
+/// See HeadState.
 template <typename W>
 class RemovalState {
  public:
@@ -82,7 +82,7 @@ class RemovalState {
   SmallProducts<W>& products_;
 };
 
-/// / See HeadChunks.
+/// See HeadChunks.
 template <typename W>
 class RemovalChunks {
  public:
@@ -191,7 +191,7 @@ class RemovalChunks {
     e.grown_gradient(x.sight, grown, through, to, dsums);
   }
 
-  /// From the gradient of -u to the gradients of r, b, k, v and the state.
+  /// Gradients of r, b, k, v and the state from the gradient of -u.
   void solution_gradient(const Decays& e, const W* state, const Solved& solved, const Rows<W>& dless, Rows<W>& ds,
                          Rows<W>& dsums, const HeadGradients<W>& to) {
     const Count c = e.size, p = in_.values;

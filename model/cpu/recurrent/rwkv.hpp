@@ -48,7 +48,7 @@ void shift(const Shift& s, const ShiftView& v, T* y) {
   for (Count q = 0; q < s.sequences; ++q) std::copy_n(before.row((q + 1) * s.queries - 1), s.width, before.state(q));
 }
 
-/// A token is in its own mixes and in the mixes of the next token. The pass starts at the beginning of the sequences.
+/// A token contributes to its own mixes and to the next token's. The pass starts at the beginning of the sequences.
 template <typename T>
 void shift_gradient(const Shift& s, const ShiftView& v, const T* dy, T* dx, bool add, GradientPlace dmoves,
                     Wide<T>* dshares) {

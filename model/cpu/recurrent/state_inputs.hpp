@@ -173,7 +173,7 @@ class HeadRows {
       for (Count p = 0; p < s_.head_dim; ++p) d.row(t)[p] = wide(d_o[place(t) + p]);
     return d;
   }
-  /// Adds the gradients of the operands and of the learned parameters.
+  /// Adds the gradients of operands and learned parameters.
   void add_gradients(const Rows<W>& d_o, const HeadRowGradients<W>& d, const StateGradients& to,
                      const LearnedGradients<W>& sums) const {
     if (sums.bonus != nullptr)

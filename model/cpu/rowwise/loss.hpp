@@ -30,7 +30,7 @@ Wide<X> log_sum_exp(Count n, const X* x, Count more) {
 /// Number of logits in the rows after row r.
 inline Count behind(const Loss& s, Count r) { return (s.rows - 1 - r) * s.vocabulary; }
 
-/// A row without a target has no loss (Backend::loss).
+/// Whether a row has a target; without one it has no loss (Backend::loss).
 inline bool has_target(std::int64_t target) { return target >= 0; }
 
 /// The mean over rows with a target; 0 without targets.

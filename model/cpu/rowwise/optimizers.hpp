@@ -236,7 +236,7 @@ void update(const ParameterUpdate& p, const OptimizerStep& o) {
 
 // ---- AdamW in 8 bits
 
-/// One block of quantized moments, and conversion from and to elements.
+/// One block of quantized moments, and its conversion from and to elements.
 struct CodedBlock {
   std::uint8_t* codes;
   float* scale;

@@ -72,7 +72,7 @@ class StreamSums {
   StreamSums(const StreamView& v, Count rows, Count first, Count last)
       : v_(v), rows_(rows), first_(first), last_(last), room_(static_cast<std::size_t>(2 * rows * (last - first))) {}
 
-  /// From gradients dz(k) of a token's logits: writes the gradients of its weights. Returns the gradient of `inverse`.
+  /// Writes the gradients of a token's weights, from gradients dz(k) of its logits. Returns the gradient of `inverse`.
   template <typename F>
   W token(Count row, const StreamToken<T>& t, const F& dz, const StreamGradients& to) {
     T* const dm = static_cast<T*>(to.weights) + row * v_.columns;
@@ -147,8 +147,8 @@ void gather_gradient(const Pointwise& s, const StreamView& v, const T* dy, const
   sums.finish(n, to);
 }
 
-/// Values that spreading a token over the residual streams derives from its weights: shares, the mixing matrix, and
-/// scratch for its gradient.
+/// Values derived from a token's weights to spread it over the residual streams: shares, the mixing matrix, and scratch
+/// for its gradient.
 template <typename T>
 struct SpreadWeights {
   using W = Wide<T>;

@@ -1,5 +1,5 @@
 #pragma once
-/// Gain and measure: as mma_attention.hpp; this file chooses between those kernels and the plain ones.
+/// Gain and measure: see mma_attention.hpp; this file chooses between those kernels and the plain ones.
 ///
 /// Chooses the flash attention core: tensor cores unless an obstacle prevents them, otherwise scalar multiply-adds.
 /// LLMCALC_ATTENTION=plain forces scalar multiply-adds; LLMCALC_ATTENTION=mma turns an obstacle into an error.

@@ -145,7 +145,7 @@ struct DecodeShare {
     const Count wrapped = x.capacity > 0 && slot >= x.capacity ? slot - x.capacity : slot;
     return static_cast<const T*>(x.data) + at.b * x.sequence + wrapped * x.token + at.g * x.head;
   }
-  /// Replaces scores by e^(score - most), and updates most and total with this tile; a warp per head, all in step.
+  /// Replaces scores by e^(score - most), and updates most and total with this tile; a warp per head, in lockstep.
   template <typename Thread>
   LLMCALC_HD void weigh(const Thread& t, const Here& at) const {
     const int lane = t.index() % warp;
@@ -237,7 +237,7 @@ class DecodeAttention {
     const auto widest = static_cast<unsigned>(std::max(c_.s.qk_dim, c_.s.v_dim) / N);
     return static_cast<int>(std::max(4U, std::bit_ceil(widest)));
   }
-  /// Enough splits to fill the device four times over, of at least 64 keys if the capacity is used up.
+  /// Enough splits to fill the device four times over, each of at least 64 keys when the capacity is used up.
   Count splits(Count blocks) const {
     constexpr Count wanted = 132 * 4, least = 64, most = 128;
     const Count held = c_.in.k.capacity > 0 ? c_.in.k.capacity : c_.s.past() + 1;
@@ -261,7 +261,7 @@ class DecodeAttention {
  public:
   explicit DecodeAttention(const Scores<T>& c) : c_(c) {}
 
-  /// Requires heads of whole packs, at most as wide as a warp.
+  /// Whether this kernel applies: it requires heads of whole packs, at most as wide as a warp.
   bool can() const {
     const Attention& s = c_.s;
     return s.queries == 1 && c_.drop.p <= 0 && c_.in.rope_dim == 0 && s.qk_dim % N == 0 && s.v_dim % N == 0 &&

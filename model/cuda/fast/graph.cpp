@@ -1,4 +1,4 @@
-// Gain and measure: as replay.hpp.
+// Gain and measure: see replay.hpp.
 #include "model/cuda/fast/graph.cuh"
 
 #include <stdexcept>
@@ -44,7 +44,7 @@ void GpuGraph::give_back() {
 void GpuGraph::begin() {
   device_.wait();
   device_.trim();  // a graph's memory is separate from the pool
-  // Relaxed: other calls of this thread may allocate and load as they need.
+  // Relaxed: other calls of this thread may allocate and load as needed.
   check(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeRelaxed), "starting graph capture");
   device_.set_recording(this);
 }

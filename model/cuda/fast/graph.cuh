@@ -1,5 +1,5 @@
 #pragma once
-/// Gain and measure: as replay.hpp.
+/// Gain and measure: see replay.hpp.
 ///
 /// A CUDA graph: launches recorded between begin() and end(), to be repeated as one launch. Memory allocated and
 /// released between them belongs to the graph.

@@ -13,7 +13,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// f(the width, as a type) for the narrowest kernel width that holds a head.
+/// f(the width, as a type) for the narrowest kernel width that fits a head.
 template <typename F>
 auto with_head_width(Count dim, const F& f) {
   if (dim <= 64) return f(std::integral_constant<int, 64>());

@@ -1,5 +1,5 @@
 #pragma once
-/// Gain and measure: as in mma_attention.hpp.
+/// Gain and measure: see mma_attention.hpp.
 ///
 /// Flash attention on tensor cores, backward. Scores are computed twice, in a kernel for the queries' gradient and in
 /// one for the keys' and values': 7 matmuls instead of 5. Every element is summed by one warp in a fixed order, without

@@ -1,5 +1,5 @@
 #pragma once
-/// Gain and measure: as mma_attention.hpp.
+/// Gain and measure: see mma_attention.hpp.
 ///
 /// Flash attention on tensor cores, forward (FlashAttention-2, Dao 2023, arXiv:2307.08691): a block per 128 queries of
 /// a head, 32 to each of its warps, which keep their output and the scores of a tile of keys in registers.

@@ -1,5 +1,5 @@
 #pragma once
-/// Gain and measure: as mma_attention.hpp.
+/// Gain and measure: see mma_attention.hpp.
 ///
 /// Shapes for attention kernels on tensor cores: in ints, which take fewer registers than Counts.
 
@@ -44,13 +44,13 @@ struct Band {
   LLMCALC_HD int end_query(int j) const { return reach.end(j, keys()) - past; }
 };
 
-/// The work of a block: a segment of the tokens of a head of a sequence.
+/// The work of a block: a segment of tokens in one head of one sequence.
 struct BlockPlace {
   int sequence, head, stretch;
 };
 /// The work of the n-th block to start. Blocks process sixteen heads at a time, whose keys and values fit in the L2
 /// cache. Their segments start in order, so if the first segment is the longest, the shortest come last and all
-/// multiprocessors end together.
+/// multiprocessors finish together.
 LLMCALC_HD inline BlockPlace place_of(int n, int stretches, int heads, int sequences) {
   constexpr int most = 16;
   const int first = n / (stretches * most) * most, left = heads * sequences - first;

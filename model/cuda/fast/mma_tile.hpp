@@ -1,5 +1,5 @@
 #pragma once
-/// Gain and measure: as mma_attention.hpp.
+/// Gain and measure: see mma_attention.hpp.
 ///
 /// Tiles of bf16 elements, and matmuls of tiles on tensor cores, a warp at a time.
 ///

@@ -31,7 +31,7 @@ struct Moved {
   LLMCALC_HD X now() const { return at != nullptr ? *at : value; }
 };
 
-/// Elements that kernels read: in memory that lives for one operator or, in a recording, is filled before every run.
+/// Elements that kernels read: in memory that exists for one operator or, in a recording, is filled before every run.
 template <typename Device, typename X>
 class Fed {
  public:
@@ -68,7 +68,7 @@ class Source {
   bool moves_ = false;
 };
 
-/// LLMCALC_GRAPHS: 0 or 1, the default. Throws std::runtime_error for any other value.
+/// Whether LLMCALC_GRAPHS enables graphs: 0 or 1, the default. Throws std::runtime_error for any other value.
 inline bool graphs_wanted(const char* said = std::getenv("LLMCALC_GRAPHS")) {
   const std::string_view s = said != nullptr ? said : "1";
   if (s != "0" && s != "1")
@@ -119,7 +119,7 @@ class Replays {
   }
   Flops counted() const { return flops_; }
 
-  /// A parameter now, and the function that finds it for a replay.
+  /// A parameter's current value, and the function that finds its value for a replay.
   template <typename X, typename F>
   Moved<X> moved(const X& value, const F& found) {
     if (now_ == nullptr) return {value};

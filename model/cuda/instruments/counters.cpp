@@ -155,7 +155,7 @@ void Counters::Session::make_room() {
   cupti.call("cuptiRangeProfilerCounterDataImageInitialize", image, "allocating counter data");
 }
 
-/// Configures consecutive named ranges; the caller runs all passes, of which there is one.
+/// Configures consecutive named ranges; the caller runs all passes (there is only one).
 void Counters::Session::configure() {
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_SetConfig_Params, c);
   c.pRangeProfilerObject = profiler;

@@ -1,6 +1,6 @@
 #pragma once
-/// Hardware counters by CUPTI's range profiler: work of the tensor cores and memory traffic, in one pass, so that each
-/// range runs once.
+/// Hardware counters from CUPTI's range profiler: work of the tensor cores and memory traffic, in one pass, so that
+/// each range runs once.
 
 #include <memory>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 #pragma once
-/// A GPU's memory, explained term by term.
+/// A GPU's memory, broken down term by term.
 
 #include "model/instruments.hpp"
 
@@ -12,7 +12,7 @@ struct MemoryPoints {
   Bytes libraries;                     ///< outside, once the libraries are open
   Bytes kernels;                       ///< outside, once all kernels have run
   std::vector<UsedMemory> workspaces;  ///< in the pool
-  Bytes graphs;                        ///< held by recorded steps, outside the pool
+  Bytes graphs;                        ///< used by recorded steps, outside the pool
   Bytes used;                          ///< now, by every process
   Bytes pool;                          ///< the part of `used` that the pool holds
   Bytes pool_most;                     ///< peak use of the pool

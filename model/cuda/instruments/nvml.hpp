@@ -39,7 +39,7 @@ class Nvml {
   std::string missing_;
 };
 
-/// Energy that a board uses, by the board's counter.
+/// Energy that a board uses, from the board's counter.
 class EnergyMeter {
  public:
   explicit EnergyMeter(const Nvml& board) : board_(board) {}

@@ -6,7 +6,7 @@
 namespace llmcalc::model::cuda {
 namespace {
 
-/// Matrices of experts and heads share `rows`: each has at most this many.
+/// Whether a matmul has few rows. Matrices of experts and heads share `rows`, so each has at most this many.
 bool few_rows(const Linear& s, bool backward) {
   return !backward && (s.groups == 1 || s.top_k > 0) && FewRows<bf16>::fits(s.rows, s.in);
 }

@@ -8,7 +8,7 @@
 namespace llmcalc::model::cuda {
 
 /// Matmuls: 2 per multiply-add of their sizes, a lower bound for padded matmuls. Attention on tensor cores executes
-/// whole tiles of known size; single-query, plain and naive attention run outside them. Absent: no FLOPs.
+/// whole tiles of known size; single-query, plain and naive attention run outside them. Absent without FLOPs.
 std::optional<TensorWork> tensor_work(const TensorOp& op);
 
 }  // namespace llmcalc::model::cuda

@@ -224,7 +224,7 @@ struct QueryGradient {
   }
 };
 
-/// dk and dv of a key of a KV head, or the gradient of its rotary part, which all heads share. A block per key and KV
+/// dk and dv of a key in a KV head, or the gradient of its rotary part, which all heads share. A block per key and KV
 /// head, or per key. Shared memory: 2 block + qk_dim + v_dim elements.
 template <typename T, typename Pairs>
 struct KeyGradient {
@@ -242,7 +242,8 @@ struct KeyGradient {
     float *const ds = reinterpret_cast<float*>(t.room()), *const p = ds + t.size();
     float *const dk = p + t.size(), *const dv = dk + width;
     const Count v_dim = rope ? 0 : s.v_dim;
-    // The thread that zeroes an element also sums and stores it: a key that no query sees has no barrier between.
+    // The thread that zeroes an element also sums and stores it: no barrier separates the two for a key that no query
+    // sees.
     in_block(t, width, [&](Count d) { dk[d] = 0; });
     in_block(t, v_dim, [&](Count d) { dv[d] = 0; });
     for (Count h = g * heads; h < (g + 1) * heads; ++h)

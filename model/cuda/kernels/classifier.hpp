@@ -100,8 +100,8 @@ struct LossGradientRows {
   }
 };
 
-/// Loss and gradient. For float32 logits also holds the log-sum-exps in between: until the gradient is computed, or
-/// until forget().
+/// Loss and gradient. For float32 logits, also keeps the log-sum-exps until the gradient is computed or forget() is
+/// called.
 template <typename T, typename Device>
 class Classifier {
  public:

@@ -11,8 +11,7 @@ namespace llmcalc::model::cuda {
 
 /// partial[group, k, column] = sum k of a column over the rows of a group. f(row, column, sums) adds a row's
 /// contribution for N columns from `column` on to sums[k][n]. A block per group and 32 N columns; its warps take rows
-/// in turn.
-/// Shared memory: K N elements per thread.
+/// round-robin. Shared memory: K N elements per thread.
 template <int K, int N, typename F>
 struct ColumnSums {
   Count rows, columns, size;  ///< size: rows of a group

@@ -130,7 +130,7 @@ class DeviceRouting {
                   threads, threads * sizeof(Count));
   }
   const Count* token() const { return part(1); }   ///< of each row
-  const Count* row() const { return part(2); }     ///< rows of each token in turn, in expert order
+  const Count* row() const { return part(2); }     ///< rows of each token, token by token, in expert order
   const Count* expert() const { return part(3); }  ///< of each row
   /// f(expert, its first row, its number of rows).
   template <typename F>

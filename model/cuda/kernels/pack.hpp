@@ -105,7 +105,7 @@ struct Columns {
   }
 };
 
-/// Launches threads that fill the device, each with a few of n pieces.
+/// Launches enough threads to fill the device, each with a few of n pieces.
 template <typename Device, typename Kernel>
 void shared_out(Device& device, Count n, const Kernel& kernel) {
   constexpr Count most_blocks = 132 * 16;

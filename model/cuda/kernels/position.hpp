@@ -12,7 +12,7 @@
 namespace llmcalc::model::cuda {
 
 /// Scaled cos and sin of every frequency at every position of a pass: two rows of `pairs` elements per position. Kept
-/// while positions are the same, or until forget().
+/// while positions stay the same, or until forget().
 template <typename Device>
 class Turns {
  public:
