@@ -7,7 +7,7 @@
 #include <new>
 #include <optional>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "cli/commit.hpp"
 #include "cli/help.hpp"
 #include "cli/machine/here.hpp"

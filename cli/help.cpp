@@ -6,7 +6,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "calc/links/collective.hpp"
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"

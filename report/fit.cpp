@@ -10,7 +10,7 @@
 #include "ask/answer/interval.hpp"
 #include "ask/request/check/check.hpp"
 #include "ask/request/offload.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/settle.hpp"
 #include "calc/parameters.hpp"

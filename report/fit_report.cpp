@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "presets/formats/weight_formats.hpp"
 #include "report/brief/brief.hpp"

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "ask/answer/fit.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/train/stages.hpp"
 #include "text/counted.hpp"

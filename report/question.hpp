@@ -5,7 +5,7 @@
 #include <span>
 
 #include "ask/answer/answer.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "report/report.hpp"
 

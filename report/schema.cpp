@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "report/explain/definition.hpp"
 #include "report/report.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "ask/answer/process_estimate.hpp"
 #include "ask/request/offload.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/software.hpp"
 
 namespace llmcalc {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "presets/formats/held_formats.hpp"
 #include "presets/formats/weight_formats.hpp"
 #include "text/error.hpp"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "text/json.hpp"
 

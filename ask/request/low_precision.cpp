@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "calc/price.hpp"
 #include "presets/formats/held_formats.hpp"
 #include "text/quantity.hpp"

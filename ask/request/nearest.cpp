@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "ask/request/option_values.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/option_values.hpp"
+#include "ask/request/options/options.hpp"
 #include "calc/train.hpp"
 
 namespace llmcalc {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "calc/training/offload.hpp"
 #include "text/quantity.hpp"
 

@@ -8,7 +8,7 @@
 #include "ask/request/host.hpp"
 #include "ask/request/nearest.hpp"
 #include "ask/request/offload.hpp"
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "ask/request/software.hpp"
 #include "ask/request/stack_defaults.hpp"
 #include "ask/request/weight_precision.hpp"

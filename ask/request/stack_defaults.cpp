@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ask/request/inputs.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "presets/formats/gguf_mix.hpp"
 #include "presets/formats/held_formats.hpp"
 #include "presets/formats/weight_formats.hpp"

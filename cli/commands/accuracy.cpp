@@ -5,7 +5,7 @@
 #include <set>
 #include <span>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/accuracy.hpp"
 #include "cli/out_file.hpp"

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "cli/command.hpp"
 #include "cli/print.hpp"
 #include "cli/thread_runner.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/print.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "evidence/rows/engine_fields.hpp"
 #include "evidence/rows/figures.hpp"
 #include "evidence/rows/head_json.hpp"

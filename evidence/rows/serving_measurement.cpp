@@ -1,6 +1,6 @@
 #include "evidence/rows/serving_measurement.hpp"
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "evidence/rows/engine_fields.hpp"
 #include "evidence/rows/head_json.hpp"
 #include "evidence/rows/measured_request.hpp"

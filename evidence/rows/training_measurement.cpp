@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "evidence/names/training_stack.hpp"
 #include "evidence/rows/head_json.hpp"
 #include "evidence/rows/json_fields.hpp"

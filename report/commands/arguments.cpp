@@ -8,10 +8,10 @@
 #include <map>
 #include <sstream>
 
-#include "ask/request/ignored.hpp"
 #include "ask/request/inputs.hpp"
+#include "ask/request/options/ignored.hpp"
+#include "ask/request/options/synonyms.hpp"
 #include "ask/request/settle.hpp"
-#include "ask/request/synonyms.hpp"
 #include "calc/choice.hpp"
 #include "presets/builtin.hpp"
 #include "presets/import/import.hpp"

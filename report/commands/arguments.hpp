@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "report/commands/command.hpp"
 #include "text/quantity.hpp"

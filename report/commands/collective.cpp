@@ -1,6 +1,6 @@
 #include <array>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "presets/load.hpp"
 #include "report/collective_report.hpp"
 #include "report/commands/arguments.hpp"

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "report/commands/runner.hpp"
 #include "report/report.hpp"
 

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "ask/request/check/check.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "evidence/logs/served_model.hpp"
 #include "presets/formats/weight_formats.hpp"

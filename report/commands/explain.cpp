@@ -9,7 +9,7 @@
 #include "ask/answer/serving/serving.hpp"
 #include "ask/answer/serving/steady.hpp"
 #include "ask/request/check/check.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/software.hpp"

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"

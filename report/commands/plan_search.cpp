@@ -10,7 +10,7 @@
 
 #include "ask/answer/process_estimate.hpp"
 #include "ask/request/capability.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "calc/training/offload.hpp"
 #include "text/counted.hpp"
 #include "text/elapsed.hpp"

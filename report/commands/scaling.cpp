@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "report/commands/arguments.hpp"
 #include "report/scaling_report.hpp"
 #include "text/error.hpp"

@@ -8,7 +8,7 @@
 #include "ask/answer/serving/serving.hpp"
 #include "ask/answer/serving/traffic.hpp"
 #include "ask/request/check/serving.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
 #include "report/commands/launch.hpp"

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "ask/answer/conventions.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "report/diagnose/diagnosis_verdict.hpp"
 #include "report/model/model_sections.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/settle.hpp"
 #include "presets/load.hpp"

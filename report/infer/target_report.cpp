@@ -11,7 +11,7 @@
 
 #include "ask/answer/inference.hpp"
 #include "ask/answer/interval.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/software.hpp"
 #include "ask/request/target.hpp"
 #include "calc/infer.hpp"

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "ask/request/low_precision.hpp"
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/software.hpp"
 #include "ask/request/stack_defaults.hpp"

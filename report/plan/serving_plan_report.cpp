@@ -18,7 +18,7 @@
 #include "ask/answer/serving/sustained_load.hpp"
 #include "ask/answer/serving/traffic.hpp"
 #include "ask/request/low_precision.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/serving_inputs.hpp"
 #include "report/brief/brief.hpp"

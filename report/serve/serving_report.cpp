@@ -20,7 +20,7 @@
 #include "ask/answer/serving/steady.hpp"
 #include "ask/answer/serving/sustained_load.hpp"
 #include "ask/request/low_precision.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/serving_inputs.hpp"

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "report/schema.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"

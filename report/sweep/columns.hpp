@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "report/question.hpp"
 #include "text/json.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ask/request/check/check.hpp"
-#include "ask/request/ignored.hpp"
+#include "ask/request/options/ignored.hpp"
 #include "ask/request/settle.hpp"
 #include "presets/load.hpp"
 #include "report/commands/serve.hpp"

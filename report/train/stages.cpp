@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "ask/answer/process_estimate.hpp"
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "report/question.hpp"
 #include "report/train/process_section.hpp"
 #include "text/format.hpp"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "calc/formats/dtype.hpp"
 #include "report/explain/definition.hpp"
 #include "report/words/glossary.hpp"

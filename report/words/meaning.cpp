@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "ask/request/options.hpp"
-#include "ask/request/synonyms.hpp"
+#include "ask/request/options/options.hpp"
+#include "ask/request/options/synonyms.hpp"
 #include "calc/formats/dtype.hpp"
 #include "presets/builtin.hpp"
 #include "presets/formats/gguf_mix.hpp"

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "ask/request/check/check.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/settle.hpp"
 #include "presets/builtin.hpp"

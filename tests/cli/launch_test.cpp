@@ -2,7 +2,7 @@
 
 #include "ask/request/launch/print.hpp"
 #include "ask/request/launch/sizes.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "report/ask.hpp"

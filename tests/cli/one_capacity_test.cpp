@@ -5,7 +5,7 @@
 #include "ask/answer/fit.hpp"
 #include "ask/answer/serving/engine.hpp"
 #include "ask/request/check/check.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/settle.hpp"
 #include "presets/builtin.hpp"

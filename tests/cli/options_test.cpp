@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ask/request/check/check.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "cli/command.hpp"
 #include "presets/load.hpp"

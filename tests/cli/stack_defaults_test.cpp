@@ -1,6 +1,6 @@
 // Options that training stacks set, and frozen weights that they widen.
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"

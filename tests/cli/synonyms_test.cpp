@@ -1,7 +1,7 @@
 // Other names of options.
 
-#include "ask/request/synonyms.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/synonyms.hpp"
+#include "ask/request/options/options.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 

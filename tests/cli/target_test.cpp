@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ask/answer/process_estimate.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/settle.hpp"
 #include "ask/request/software.hpp"

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "ask/request/check/check.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/settle.hpp"
 #include "ask/request/software.hpp"
 #include "text/error.hpp"

@@ -14,7 +14,7 @@
 #include "ask/request/low_precision.hpp"
 #include "ask/request/nearest.hpp"
 #include "ask/request/offload.hpp"
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "ask/request/software.hpp"
 #include "calc/links/route.hpp"
 #include "calc/roofline.hpp"

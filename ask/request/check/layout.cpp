@@ -5,7 +5,7 @@
 #include <array>
 
 #include "ask/request/nearest.hpp"
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "calc/train.hpp"
 #include "text/error.hpp"
 

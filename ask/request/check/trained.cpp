@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "calc/price.hpp"
 #include "calc/training/adapter.hpp"
 #include "presets/formats/weight_formats.hpp"

@@ -7,7 +7,7 @@
 
 #include "ask/request/launch/pattern.hpp"
 #include "ask/request/launch/sizes.hpp"
-#include "ask/request/serving_options.hpp"
+#include "ask/request/options/serving_options.hpp"
 #include "presets/launch/settings_text.hpp"
 #include "presets/load.hpp"
 #include "text/counted.hpp"

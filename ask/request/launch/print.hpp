@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 
 namespace llmcalc {

@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "ask/request/launch/matcher.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "presets/launch/settings_text.hpp"
 #include "presets/launch/shell_words.hpp"
 #include "presets/load.hpp"

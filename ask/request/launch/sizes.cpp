@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 
 namespace llmcalc {
 

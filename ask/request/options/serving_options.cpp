@@ -1,15 +1,15 @@
-#include "ask/request/serving_options.hpp"
+#include "ask/request/options/serving_options.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 
-#include "ask/request/option_fields.hpp"
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_fields.hpp"
+#include "ask/request/options/option_values.hpp"
+#include "ask/request/options/serving_values.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/serving_inputs.hpp"
-#include "ask/request/serving_values.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {

@@ -1,4 +1,4 @@
-#include "ask/request/idle.hpp"
+#include "ask/request/options/idle.hpp"
 
 namespace llmcalc::idle {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 /// Parsers of option values for a server: text in, a value or one complete error sentence out, as in
-/// ask/request/option_values.hpp.
+/// ask/request/options/option_values.hpp.
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
 /// Options without effect.
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 
 namespace llmcalc {

@@ -1,4 +1,4 @@
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 
 #include <fmt/format.h>
 

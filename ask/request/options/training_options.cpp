@@ -1,11 +1,11 @@
-#include "ask/request/training_options.hpp"
+#include "ask/request/options/training_options.hpp"
 
 #include <array>
 
-#include "ask/request/idle.hpp"
 #include "ask/request/offload.hpp"
-#include "ask/request/option_fields.hpp"
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/idle.hpp"
+#include "ask/request/options/option_fields.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/weight_precision.hpp"
 #include "presets/load.hpp"

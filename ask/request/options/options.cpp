@@ -1,4 +1,4 @@
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,14 @@
 #include <array>
 #include <vector>
 
-#include "ask/request/idle.hpp"
 #include "ask/request/low_precision.hpp"
-#include "ask/request/option_fields.hpp"
-#include "ask/request/option_values.hpp"
-#include "ask/request/serving_options.hpp"
+#include "ask/request/options/idle.hpp"
+#include "ask/request/options/option_fields.hpp"
+#include "ask/request/options/option_values.hpp"
+#include "ask/request/options/serving_options.hpp"
+#include "ask/request/options/training_options.hpp"
 #include "ask/request/software.hpp"
 #include "ask/request/target.hpp"
-#include "ask/request/training_options.hpp"
 #include "ask/request/weight_precision.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"

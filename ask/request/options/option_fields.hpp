@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "ask/request/option_values.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/option_values.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/serving_inputs.hpp"
 #include "ask/request/target.hpp"

@@ -1,4 +1,4 @@
-#include "ask/request/synonyms.hpp"
+#include "ask/request/options/synonyms.hpp"
 
 #include <algorithm>
 #include <array>

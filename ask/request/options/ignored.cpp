@@ -1,8 +1,8 @@
-#include "ask/request/ignored.hpp"
+#include "ask/request/options/ignored.hpp"
 
 #include <fmt/format.h>
 
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {

@@ -1,11 +1,11 @@
-#include "ask/request/serving_values.hpp"
+#include "ask/request/options/serving_values.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 

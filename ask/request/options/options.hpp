@@ -28,7 +28,7 @@ struct Option {
   std::string_view instead{};  ///< counterpart for the other half: --batch for --micro-batch
   Field field{};
   std::string_view (*idle)(const Request&) =
-      nullptr;           ///< why it has no effect (ask/request/idle.hpp); null: it always has one
+      nullptr;           ///< why it has no effect (ask/request/options/idle.hpp); null: it always has one
   bool repeats = false;  ///< may be given several times
   bool lists = false;    ///< a value may itself contain commas
 
