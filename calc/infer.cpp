@@ -15,34 +15,58 @@ double usable(const Plan& plan, const Device& device) {
 
 }  // namespace
 
+PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count tokens) {
+  return staged_pass(stages, plan, layout, stages.prompt_parts,
+                     [&](const Device& d) { return price_prefill(arch, plan, layout, d, tokens); });
+}
+
+PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count context) {
+  return staged_pass(stages, plan, layout, 1,
+                     [&](const Device& d) { return price_decode(arch, plan, layout, d, context); });
+}
+
+PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages,
+                     Count context) {
+  const Step step = drafting_step(plan, context);
+  return staged_pass(stages, plan, layout, 1,
+                     [&](const Device& d) { return price_pass(arch, plan, layout, d, step, Phase::decode); });
+}
+
 PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count tokens) {
-  return assemble_pass(price_prefill(arch, plan, layout, cluster.device, tokens), plan, layout, cluster);
+  return prefill(arch, plan, layout, one_stage(arch, cluster), tokens);
 }
 
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context) {
-  return assemble_pass(price_decode(arch, plan, layout, cluster.device, context), plan, layout, cluster);
+  return decode(arch, plan, layout, one_stage(arch, cluster), context);
 }
 
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context) {
-  const Step step = drafting_step(plan, context);
-  return assemble_pass(price_pass(arch, plan, layout, cluster.device, step, Phase::decode), plan, layout, cluster);
+  return drafted(arch, plan, layout, one_stage(arch, cluster), context);
 }
 
 DecodeSteps::DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster)
-    : arch_(arch),
-      plan_(plan),
-      layout_(layout),
-      cluster_(cluster),
-      end_(add(plan.prompt, plan.generate)),
-      curve_(arch, plan, layout, cluster, end_) {}
+    : DecodeSteps(arch, plan, layout, one_stage(arch, cluster)) {}
+
+DecodeSteps::DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, PassStages stages)
+    : arch_(arch), plan_(plan), layout_(layout), stages_(std::move(stages)), end_(add(plan.prompt, plan.generate)) {
+  curves_.reserve(stages_.all.size());
+  for (const PassStage& s : stages_.all) curves_.emplace_back(arch, s.chunk, plan, layout, s.cluster, end_);
+}
 
 PassEstimate DecodeSteps::at(Count context) const {
-  return plan_.kv_cache ? curve_.at(context) : prefill(arch_, plan_, layout_, cluster_, context);
+  if (!plan_.kv_cache) return prefill(arch_, plan_, layout_, stages_, context);
+  if (curves_.size() == 1) return curves_[0].at(context);
+  std::vector<PassEstimate> each;
+  for (std::size_t i = 0; i < curves_.size(); ++i) {
+    each.push_back(curves_[i].at(context));
+    add_send(each.back(), curves_[i].prices(), stages_, i, layout_);
+  }
+  return in_sequence(each, 1);
 }
 
 Bytes DecodeSteps::workspace() const {
   const bool is_plain = plan_.kv_cache && plan_.mtp == 0;
-  return is_plain ? curve_.workspace() : pass_workspace(price_last(arch_, plan_, layout_, {}));
+  return is_plain ? curves_[0].workspace() : pass_workspace(price_last(arch_, plan_, layout_, {}));
 }
 
 BothSeconds DecodeSteps::seconds(Count context) const {
@@ -51,10 +75,17 @@ BothSeconds DecodeSteps::seconds(Count context) const {
 }
 
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
-  const DecodeSteps steps(arch, plan, layout, cluster);
-  const Prices prompt = price_prefill(arch, plan, layout, cluster.device, plan.prompt);
-  InferEstimate e{.memory = inference_memory(prompt, steps.workspace(), plan, layout, cluster.device.achieved.overhead),
-                  .prefill = assemble_pass(prompt, plan, layout, cluster),
+  return infer(arch, plan, layout, one_stage(arch, cluster));
+}
+
+InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages) {
+  const Device& device = stages.all[0].cluster.device;
+  const DecodeSteps steps(arch, plan, layout, stages);
+  const Prices prompt = price_prefill(arch, plan, layout, device, plan.prompt);
+  const bool is_staged = stages.all.size() > 1;
+  InferEstimate e{.memory = inference_memory(prompt, steps.workspace(), plan, layout, device.achieved.overhead),
+                  .prefill = is_staged ? prefill(arch, plan, layout, stages, plan.prompt)
+                                       : assemble_pass(prompt, plan, layout, stages.all[0].cluster),
                   .middle = steps.at(plan.prompt + plan.generate / 2),
                   .first = steps.at(plan.prompt + 1),
                   .last = steps.at(plan.prompt + plan.generate),

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "calc/memory.hpp"
-#include "calc/pass/pass_curve.hpp"
+#include "calc/pass/stages.hpp"
 #include "calc/stretch.hpp"
 
 namespace llmcalc {
@@ -20,10 +20,18 @@ PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, co
 /// token: 1 + modules tokens per sequence. Precondition: a KV cache and at least one module.
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
+/// The same in a pipeline.
+PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count tokens);
+PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count context);
+PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count context);
+
 /// The decode steps of a plan's generation, for the second and later tokens.
 class DecodeSteps {
  public:
   DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
+  DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, PassStages stages);
+  DecodeSteps(const DecodeSteps&) = delete;
+  DecodeSteps& operator=(const DecodeSteps&) = delete;
 
   /// The step that generates token number `context` of each sequence; without a KV cache, a prefill of `context`
   /// tokens.
@@ -43,9 +51,9 @@ class DecodeSteps {
   const Arch& arch_;
   const Plan& plan_;
   const Layout& layout_;
-  const Cluster& cluster_;
-  Count end_;  ///< length of a finished sequence in tokens
-  PassCurve curve_;
+  PassStages stages_;
+  Count end_;                      ///< length of a finished sequence in tokens
+  std::vector<PassCurve> curves_;  ///< one per stage
 };
 
 /// Time of a generation.
@@ -62,6 +70,8 @@ struct InferEstimate {
   bool estimated = false;
 };
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
+/// In a pipeline. `memory`: of all stages together, with the largest workspace and process.
+InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages);
 
 /// The plan with a different batch.
 Plan with_batch(Plan plan, Count batch);

@@ -155,7 +155,8 @@ class Pricer {
     for (const Op& op : s.ops)
       if (is_aside(op)) {
         const Op* whole = std::find_if(s.whole.begin(), s.whole.end(), [&](const Op& o) { return o.name == op.name; });
-        cores_->push({op, *whole, s.repeats, &s.whole != &s.ops, context_ - keys_of(op.shape)});
+        cores_->push(
+            {op, *whole, prices_.rows.size() - 1, s.repeats, &s.whole != &s.ops, context_ - keys_of(op.shape)});
       }
   }
 

@@ -195,6 +195,7 @@ Prices price_last(const Arch& arch, const Plan& plan, const Layout& layout, cons
 /// The attention core of a kind of layer or of an MTP module, on one rank and in the whole model.
 struct Core {
   Op op, whole;
+  std::size_t row;  ///< index of its row in the prices
   Count layers;
   bool cut;     ///< whether `op` is a shard of `whole`
   Count other;  ///< number of context tokens that are not among its keys (the encoder's tokens)

@@ -160,10 +160,12 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   }
   const Device of_prefill = as_ran(device, of_prompt);
   const Device of_decode = p.kv_cache ? device : of_prefill;  // a single query uses a separate kernel
-  const auto step_time = p.mtp > 0 ? drafted : decode;
+  const auto step_time = [&](const Cluster& on) {
+    return p.mtp > 0 ? drafted(c.arch, p, {}, on, p.prompt + 1) : decode(c.arch, p, {}, on, p.prompt + 1);
+  };
   std::map<Key, double> predicted{
       {{"prefill", ""}, prefill(c.arch, p, {}, cluster(of_prefill, {}), p.prompt).estimate.total().value},
-      {{"decode", ""}, step_time(c.arch, p, {}, cluster(of_decode, {}), p.prompt + 1).estimate.total().value}};
+      {{"decode", ""}, step_time(cluster(of_decode, {})).estimate.total().value}};
   predict(predicted, c, of_prefill, prefill_step(p, p.prompt), Phase::prefill, "prefill");
   if (p.kv_cache)
     predict(predicted, c, of_decode, p.mtp > 0 ? drafting_step(p, p.prompt + 1) : decode_step(p, p.prompt + 1),

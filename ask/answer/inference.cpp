@@ -44,7 +44,8 @@ const PassSpent& InferenceAnswer::prefill_spent() const {
   return prefill_spent_.get([&] {
     const Cluster& on = request_.hardware->cluster;
     const Plan& p = request_.plan;
-    return pass_spent(price_prefill(request_.model.arch, p, request_.layout, on.device, p.prompt), request_.layout, on);
+    const Prices prices = price_prefill(request_.model.arch, p, request_.layout, on.device, p.prompt);
+    return pass_spent(prices, whole_model(prices.kinds), request_.layout, on);
   });
 }
 
@@ -53,7 +54,8 @@ const PassSpent& InferenceAnswer::decode_spent() const {
     const Cluster& on = request_.hardware->cluster;
     const Plan& p = request_.plan;
     const Count context = p.prompt + p.generate / 2;
-    return pass_spent(price_decode(request_.model.arch, p, request_.layout, on.device, context), request_.layout, on);
+    const Prices prices = price_decode(request_.model.arch, p, request_.layout, on.device, context);
+    return pass_spent(prices, whole_model(prices.kinds), request_.layout, on);
   });
 }
 

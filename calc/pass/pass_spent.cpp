@@ -15,13 +15,14 @@ void add_row(Spent& all, const PassPrice& pass, double layers, bool estimated) {
 
 }  // namespace
 
-PassSpent pass_spent(const Prices& prices, const Layout& layout, const Cluster& cluster) {
+PassSpent pass_spent(const Prices& prices, const ModelChunk& chunk, const Layout& layout, const Cluster& cluster) {
   const Rates& rates = prices.estimated ? prices.estimated_rates : prices.bound_rates;
   PassSpent spent{};
   PassSum sum;
-  for (const LayerPrice& row : prices.rows) {
-    add_row(spent.parts, row.forward, static_cast<double>(row.layers), prices.estimated);
-    sum.add(row.forward, row.layers, false);
+  for (std::size_t i = 0; i < prices.rows.size(); ++i) {
+    const Count n = layers_of_row(prices, i, chunk);
+    add_row(spent.parts, prices.rows[i].forward, static_cast<double>(n), prices.estimated);
+    if (n > 0) sum.add(prices.rows[i].forward, n, false);
   }
   for (const CollectiveCall& e : sum.collectives)
     spent.parts[part_of(e.group)] +=

@@ -1,6 +1,7 @@
 #pragma once
 /// Breakdown of the time of an inference pass.
 
+#include "calc/pipeline/chunk.hpp"
 #include "calc/spent.hpp"
 #include "calc/step/assemble.hpp"
 
@@ -13,8 +14,8 @@ struct PassSpent {
   Seconds total() const { return parts.total() + engine; }
 };
 
-/// Splits pass_time() into parts, from the rows of a pass. Precondition: a roofline per operator (Roofline::op), which
-/// separates the parts.
-PassSpent pass_spent(const Prices& prices, const Layout& layout, const Cluster& cluster);
+/// Splits pass_time() into parts, from the rows of a chunk in a pass. Precondition: a roofline per operator
+/// (Roofline::op), which separates the parts.
+PassSpent pass_spent(const Prices& prices, const ModelChunk& chunk, const Layout& layout, const Cluster& cluster);
 
 }  // namespace llmcalc

@@ -43,6 +43,13 @@ inline Count layers_in(const LayerKind& kind, const ModelChunk& c) {
   return kind.layers.below(c.end) - kind.layers.below(c.first);
 }
 
+/// Layers of a row of prices in a chunk: 0 or 1 for the embedding and the head, all modules with the head.
+inline Count layers_of_row(const Prices& p, std::size_t row, const ModelChunk& c) {
+  if (row == 0) return c.embedding ? 1 : 0;
+  if (row <= p.kinds.size()) return layers_in(p.kinds[row - 1], c);
+  return c.head ? p.rows[row].layers : 0;
+}
+
 /// Calls f(row, n) for the embedding, for each layer kind with n layers in the chunk, for the head, and for the parts
 /// of n MTP modules.
 template <typename F>
