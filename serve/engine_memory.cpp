@@ -98,7 +98,32 @@ bool is_fuller(const EngineMemory& a, const EngineMemory& b) {
   return a.blocks != b.blocks ? a.blocks < b.blocks : a.kv_cache < b.kv_cache;
 }
 
+EngineMemory memory_of_stage(const Arch& arch, const Plan& plan, const Layout& layout, const Prices& holdings,
+                             const ModelChunk& chunk, Bytes granted, const EngineLimits& limits,
+                             const EngineTerms& terms) {
+  const auto of_layers = [&](Bytes all) { return share_of(all, {chunk.layers(), arch.layers}); };
+  const ProfiledPass pass = profiled_pass(arch, plan, layout, limits, chunk.head ? terms.logit_bytes : 0);
+  EngineMemory m{.granted = granted,
+                 .media_encoders = chunk.embedding ? media_encoder_bytes(plan, layout) : Bytes(),
+                 .padding = of_layers(terms.padding),
+                 .draft = terms.draft,
+                 .adapters = of_layers(terms.adapters),
+                 .activations = pass.peak(),
+                 .libraries = terms.libraries,
+                 .graphs = terms.graphs,
+                 .pass = pass,
+                 .token_cache = terms.draft_token_cache};
+  put_model(m, arch, plan, holdings, chunk);
+  put_cache(m, limits, terms);
+  return m;
+}
+
 }  // namespace
+
+EngineMemory stage_engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, const ModelChunk& chunk,
+                                 Bytes granted, const EngineLimits& limits, const EngineTerms& terms) {
+  return memory_of_stage(arch, plan, layout, price_holdings(arch, plan, layout), chunk, granted, limits, terms);
+}
 
 EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
                            const EngineLimits& limits, const EngineTerms& terms) {
@@ -107,20 +132,7 @@ EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& lay
   EngineMemory fullest;
   for (Count i = 0; i < stages; ++i) {
     const ModelChunk chunk = served_stage(arch.layers, stages, i);
-    const auto of_layers = [&](Bytes all) { return share_of(all, {chunk.layers(), arch.layers}); };
-    const ProfiledPass pass = profiled_pass(arch, plan, layout, limits, chunk.head ? terms.logit_bytes : 0);
-    EngineMemory m{.granted = granted,
-                   .media_encoders = chunk.embedding ? media_encoder_bytes(plan, layout) : Bytes(),
-                   .padding = of_layers(terms.padding),
-                   .draft = terms.draft,
-                   .adapters = of_layers(terms.adapters),
-                   .activations = pass.peak(),
-                   .libraries = terms.libraries,
-                   .graphs = terms.graphs,
-                   .pass = pass,
-                   .token_cache = terms.draft_token_cache};
-    put_model(m, arch, plan, holdings, chunk);
-    put_cache(m, limits, terms);
+    const EngineMemory m = memory_of_stage(arch, plan, layout, holdings, chunk, granted, limits, terms);
     if (i == 0 || is_fuller(m, fullest)) fullest = m;
   }
   return fullest;

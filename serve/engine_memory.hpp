@@ -16,7 +16,7 @@
 #include <array>
 
 #include "calc/choice.hpp"
-#include "calc/price.hpp"
+#include "calc/pipeline/chunk.hpp"
 
 namespace llmcalc {
 
@@ -83,6 +83,10 @@ Bytes granted_memory(Bytes of_device, double utilization);
 /// if a count exceeds 2^63. Precondition: limits above 0.
 EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
                            const EngineLimits& limits, const EngineTerms& terms);
+
+/// The same for one stage: the layers of `chunk`.
+EngineMemory stage_engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, const ModelChunk& chunk,
+                                 Bytes granted, const EngineLimits& limits, const EngineTerms& terms);
 
 /// The largest pass, by the formula above; logit_bytes is 0 for a stage without a sampler.
 ProfiledPass profiled_pass(const Arch& arch, const Plan& plan, const Layout& layout, const EngineLimits& limits,
