@@ -199,6 +199,14 @@ constexpr Layout one_engine(const Layout& l) {
   return engine;
 }
 
+/// The same with its pipeline stages.
+constexpr Layout staged_engine(const Layout& l) {
+  Layout engine = one_engine(l);
+  engine.pp = l.pp;
+  engine.stage_layers = l.stage_layers;
+  return engine;
+}
+
 /// Reason a layout is invalid for a model. A value, not an exception.
 enum class LayoutFlaw : std::uint8_t {
   none,

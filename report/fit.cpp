@@ -9,6 +9,7 @@
 #include "ask/answer/fit.hpp"
 #include "ask/answer/interval.hpp"
 #include "ask/request/check/check.hpp"
+#include "ask/request/machine.hpp"
 #include "ask/request/offload.hpp"
 #include "ask/request/options/options.hpp"
 #include "ask/request/server.hpp"
@@ -97,6 +98,7 @@ std::optional<InFormat> with_layers_on_host(const Request& r) {
 /// The usual format with experts, else with layers, in host memory, if the engine computes there and the format does
 /// not fit otherwise.
 std::optional<InFormat> on_host(const Request& r) {
+  if (has_stages(r)) return {};
   if (!r.engine || !r.engine->computes_on_host || r.gave("--weight-precision") || r.gave("--offload")) return {};
   if (InferenceAnswer(in_format(r, {usual_on_host}).request).fits()) return {};
   if (!r.model.arch.has_experts()) return with_layers_on_host(r);
@@ -114,7 +116,7 @@ FitRow row_of_memory(const InferenceAnswer& a) {
              .precision = r.plan.precision,
              .context = r.model.arch.context,
              .tokens = add(r.plan.prompt, r.plan.generate)};
-  row.peak = a.memory().peak;
+  row.peak = a.placement() ? a.placement()->peak() : a.memory().peak;
   row.host = a.memory().host;
   if (r.plan.offload.any()) row.offload = offload_text(r.plan.offload);
   row.layers_on_host = std::llround(r.plan.offload.weights.value() * real(r.model.arch.layers));
@@ -122,20 +124,15 @@ FitRow row_of_memory(const InferenceAnswer& a) {
   return row;
 }
 
-std::optional<EstimateInterval> interval_of_pass(const Request& r, InferenceClass kind, const PassEstimate& e) {
-  const auto interval = interval_of(r, kind);
-  return interval ? std::optional(interval->above(e.bound.total(), e.estimate.total())) : std::nullopt;
-}
-
-void add_speeds(FitRow& row, const Request& r) {
+void add_speeds(FitRow& row, const InferenceAnswer& a) {
+  const Request& r = a.request();
   const Plan& p = r.plan;
-  const Cluster& on = r.hardware->cluster;
-  const PassEstimate prompts = prefill(r.model.arch, p, r.layout, on, p.prompt),
-                     step = DecodeSteps(r.model.arch, p, r.layout, on).at(p.prompt + p.generate / 2);
+  const PassEstimate prompts = prefill(r.model.arch, p, r.layout, a.pass_stages(), p.prompt),
+                     step = DecodeSteps(r.model.arch, p, r.layout, a.pass_stages()).at(p.prompt + p.generate / 2);
   row.speed = 1 / step.estimate.total().value;
   row.prompt_speed = real(mul(p.batch, p.prompt)) / prompts.estimate.total().value;
-  row.speed_interval = interval_of_pass(r, InferenceClass::decode, step);
-  row.prompt_interval = interval_of_pass(r, InferenceClass::prefill, prompts);
+  row.speed_interval = a.interval_of_pass(InferenceClass::decode, step);
+  row.prompt_interval = a.interval_of_pass(InferenceClass::prefill, prompts);
 }
 
 /// A sequence of unlimited length counts as the model's context.
@@ -147,8 +144,19 @@ void add_limits(FitRow& row, const InferenceAnswer& a) {
 }  // namespace
 
 Bytes memory_to_fit(const Request& r) {
-  const Bytes all = has_engine_memory(r) ? visible_memory(*r.hardware) : r.hardware->cluster.device.memory;
-  return granted_memory(all, r.plan.memory_utilization);
+  Bytes all;
+  for (Count i = 0; i < ranks(r.layout, Group::pipeline); ++i) {
+    const HardwareCard& card = card_of_stage(r, i);
+    all += granted_memory(has_engine_memory(r) ? visible_memory(card) : card.cluster.device.memory,
+                          r.plan.memory_utilization);
+  }
+  return all;
+}
+
+Bytes capacity_to_fit(const Request& r) {
+  Bytes all;
+  for (Count i = 0; i < ranks(r.layout, Group::pipeline); ++i) all += card_of_stage(r, i).cluster.device.memory;
+  return all;
 }
 
 Request request_to_fit(Request r, const FitQuestion& q) {
@@ -179,7 +187,7 @@ ModelFit model_fit(const Request& r, const FitQuestion& q) {
     row.format = one.name;
     fit.least = row;
     if (!row.fit.is_expected()) continue;
-    add_speeds(row, answer.request());
+    add_speeds(row, answer);
     fit.least = row;
     if (row.speed < q.min_speed) continue;
     add_limits(row, answer);

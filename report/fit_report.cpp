@@ -140,7 +140,7 @@ Grid recent_grid(const Request& like, const std::vector<ModelFit>& models) {
          .columns = {"model", "weights", "memory, GiB", "context", "tokens/s"},
          .left = 3,
          .rows = {}};
-  const Bytes capacity = like.hardware->cluster.device.memory;
+  const Bytes capacity = capacity_to_fit(like);
   for (const FitRow* row : rows)
     g.rows.push_back({row->model, format_text(*row), small_bar(row->peak, capacity),
                       count_or_dash(usable_context(*row)), speed_text(*row)});
@@ -156,8 +156,10 @@ Grid left_out_models_grid(const Request& like, const FitQuestion& q, const std::
     if (m.least) {
       row["weight_precision"] = weight_formats_json(m.least->weights);
       row["peak_bytes"] = m.least->peak.value;
-      row["reason"] = m.least->fit.is_expected() ? fmt::format("slower than {:g} tokens/s", q.min_speed)
-                                                 : fmt::format("does not fit {}", like.hardware->name);
+      row["reason"] =
+          m.least->fit.is_expected()
+              ? fmt::format("slower than {:g} tokens/s", q.min_speed)
+              : fmt::format("does not fit {}", like.machine.empty() ? like.hardware->name : like.hardware->word);
       if (m.least->fit.is_expected()) row["tokens_per_s_per_sequence"] = m.least->speed;
     }
     g.json.push_back(std::move(row));
@@ -255,7 +257,7 @@ Notes fit_notes(const Request& like, const FitQuestion& q, const std::vector<Mod
         {"widest_format",
          fmt::format("each model is in the widest weight format that fits; 'llmcalc fit MODEL --hardware {}' shows all "
                      "formats of a model; '+': some weights are wider, as in the checkpoint",
-                     like.hardware->name)});
+                     like.machine.empty() ? like.hardware->name : like.hardware->word)});
   const auto impossible = std::find_if(models.begin(), models.end(), [](const ModelFit& m) { return !m.why.empty(); });
   if (impossible != models.end())
     notes.push_back({"omitted_models", fmt::format("omitted, among others: {}", impossible->why)});
@@ -281,8 +283,8 @@ Report fit_report(const FitQuestion& q, std::vector<ModelFit> models) {
   sort_by_size(models);
   Report report;
   report.command = "fit";
-  report.title = "Models that " + devices(like, devices(like.layout)) + " can run";
-  report.hardware = hardware_json(*like.hardware);
+  report.title = "Models that " + devices_of(like) + " can run";
+  report.hardware = machine_json(like);
   report.inputs = shared_inputs(like, q);
   report.verdict = fit_verdict(like, q, models);
   add_verdict_of_first(models, report);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ask/request/machine.hpp"
 #include "ask/request/software.hpp"
 #include "text/format.hpp"
 
@@ -84,12 +85,23 @@ void note_wider_training(const Request& r, Report& report) {
   if (!stands_on_runs(training_estimator(), *r.hardware)) return note_unmeasured(*r.hardware, "training", rare, report);
   if (rare) note_rare_kind(*r.hardware, "training", report);
 }
+namespace {
+void note_wider_inference(const HardwareCard& card, Report& report) {
+  const bool rare = chip_of(card) == Chip::other;
+  if (!stands_on_runs(inference_estimator(), card)) return note_unmeasured(card, "inference", rare, report);
+  if (rare) note_rare_kind(card, "inference", report);
+}
+}  // namespace
+
 void note_wider_inference(const Request& r, Report& report) {
   if (!r.engine) return;
-  const bool rare = chip_of(*r.hardware) == Chip::other;
-  if (!stands_on_runs(inference_estimator(), *r.hardware))
-    return note_unmeasured(*r.hardware, "inference", rare, report);
-  if (rare) note_rare_kind(*r.hardware, "inference", report);
+  std::vector<std::string> noted;
+  for (Count i = 0; i < std::max<Count>(1, static_cast<Count>(r.machine.size())); ++i) {
+    const HardwareCard& card = card_of_stage(r, i);
+    if (std::find(noted.begin(), noted.end(), card.name) != noted.end()) continue;
+    noted.push_back(card.name);
+    note_wider_inference(card, report);
+  }
 }
 
 std::string interval_text(double low, double high, Unit unit) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "ask/answer/fit.hpp"
+#include "ask/request/machine.hpp"
 #include "ask/request/options/options.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/train/stages.hpp"
@@ -43,9 +44,9 @@ Report answer(const Question& question, const Request& r) {
   Report report;
   report.command = question.name;
   report.title = title(r.model);
-  if (r.hardware) report.title += " on " + devices(r, devices(r.layout));
+  if (r.hardware) report.title += " on " + devices_of(r);
   report.model = model_json(r.model);
-  if (r.hardware) report.hardware = hardware_json(*r.hardware);
+  if (r.hardware) report.hardware = machine_json(r);
   report.inputs = inputs_json(r);
   report.conventions = conventions_json(r);
   report.notes = notes(r);
@@ -65,6 +66,14 @@ std::string title(const HardwareCard& card) { return card.title.empty() ? card.n
 std::string devices(const Request& r, Count n) {
   const std::string name = title(*r.hardware);
   return n == 1 ? "one " + name : fmt::format("{} x {}", n, name);
+}
+
+std::string devices_of(const Request& r) {
+  if (!has_unlike_devices(r)) return devices(r, devices(r.layout));
+  std::string text;
+  for (const auto& [card, n] : devices_by_kind(r))
+    text += (text.empty() ? "" : " + ") + (n == 1 ? title(*card) : fmt::format("{} x {}", n, title(*card)));
+  return text;
 }
 
 void note_engine(const Request& r, Report& report) {

@@ -44,6 +44,8 @@ std::string title(const ModelCard& card);
 std::string title(const HardwareCard& card);
 /// "one H100 SXM 80GB", "8 x H100 SXM 80GB".
 std::string devices(const Request& r, Count n);
+/// "2 x RTX 3090 + RTX 3060": the devices of the layout.
+std::string devices_of(const Request& r);
 /// Notes the number of GPUs that serve the batch, if the training run uses more.
 void note_engine(const Request& r, Report& report);
 

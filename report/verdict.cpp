@@ -10,6 +10,7 @@
 #include "ask/answer/fit.hpp"
 #include "calc/roofline.hpp"
 #include "report/brief/memory_bar.hpp"
+#include "report/infer/engine_stages.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/infer/remedy_finding.hpp"
 #include "report/interval.hpp"
@@ -74,8 +75,10 @@ std::string fit_text(const Fit& fit) {
 }
 
 /// `host`: host memory of the GPU that uses the most; `limit`: the memory that the plan may not exceed, as a reason.
+/// `place`: "per GPU", or the device.
 Finding memory_finding(const Request& r, const Memory& m, Bytes host, const Fit& fit, const MemoryParts& parts,
-                       std::string_view about, const std::string& limit = "more than --memory-utilization allows") {
+                       std::string_view about, const std::string& place = "per GPU",
+                       const std::string& limit = "more than --memory-utilization allows") {
   if (!r.hardware)
     return {labeled(about, "needs"), fmt::format("{} per GPU, {}", bytes_text(m.peak), largest_part(parts))};
   const Device& device = r.hardware->cluster.device;
@@ -83,11 +86,11 @@ Finding memory_finding(const Request& r, const Memory& m, Bytes host, const Fit&
   const double share = real(m.peak.value) / real(device.memory.value);
   const std::string ram = host == Bytes() ? "" : fmt::format(", and {} of host memory", bytes_text(host));
   if (fit.is_expected())
-    return {label, fmt::format("{}: {} per GPU ({:.0f} %){}", fit_text(fit), of, 100 * share, ram)};
+    return {label, fmt::format("{}: {} {} ({:.0f} %){}", fit_text(fit), of, place, 100 * share, ram)};
   if (share <= 1 && m.host != Bytes() && device.host.capacity != Bytes() && m.host > device.host.capacity)
     return {label, fmt::format("no: needs {} of host memory per GPU", part_of(host, device.host.capacity)), true};
   const std::string why = share > 1 ? largest_part(parts) : limit;
-  return {label, fmt::format("{}: needs {} per GPU, {}", fit_text(fit), of, why), true};
+  return {label, fmt::format("{}: needs {} {}, {}", fit_text(fit), of, place, why), true};
 }
 
 // ---- Times
@@ -206,8 +209,8 @@ void add_inference_fit(const InferenceAnswer& a, Report& report, std::string_vie
   const std::string limit =
       a.capacity() ? fmt::format("more than the {} that {} may fill", bytes_text(a.usable()), r.engine->named_version())
                    : "more than --memory-utilization allows";
-  report.verdict.push_back(
-      memory_finding(r, a.memory(), a.memory().host, fit, inference_parts(a.memory()), about, limit));
+  report.verdict.push_back(memory_finding(a.request().hardware ? a.fullest_request() : r, a.memory(), a.memory().host,
+                                          fit, inference_parts(a.memory()), about, memory_place(a), limit));
   if (!r.hardware || fit.is_expected()) return;
   VerdictLines(report, about).add(remedy_finding(a));
   add_remedies(report, remedies_json(a));

@@ -41,7 +41,7 @@ Fit fit_of(const TrainingAnswer& a) {
 Fit fit_of(const InferenceAnswer& a) {
   const bool fits = a.fits();
   if (!a.capacity()) return fits ? Fit{FitVerdict::yes, 1} : Fit{};
-  const Device& device = a.request().hardware->cluster.device;
+  const Device& device = a.fullest_request().hardware->cluster.device;
   const bool impossible = exact_bytes(a.memory()) > device.memory || !device.host.holds(a.memory().host);
   if (impossible) return {};
   return decided(fit_of(as_real(a.memory().peak), as_real(a.usable()), a.capacity()->interval().factor), fits);

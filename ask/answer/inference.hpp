@@ -8,7 +8,7 @@
 #include "ask/answer/interval.hpp"
 #include "ask/answer/lazy.hpp"
 #include "ask/answer/sensitivity.hpp"
-#include "ask/answer/serving/engine_capacity.hpp"
+#include "ask/answer/serving/placement.hpp"
 #include "ask/request/request.hpp"
 #include "calc/infer.hpp"
 #include "calc/memory.hpp"
@@ -22,10 +22,16 @@ class InferenceAnswer {
   explicit InferenceAnswer(Request r) : request_(std::move(r)) {}
 
   const Request& request() const { return request_; }
+  /// The layers on each device; absent for an engine without stages, and for servers (has_stages).
+  const std::optional<Placement>& placement() const;
+  /// The request, or the one for the stage that fills its device most, whose memory is reported.
+  const Request& fullest_request() const;
+  /// The passes' stages. Precondition: hardware.
+  const PassStages& pass_stages() const;
   /// Precondition of this and of all times: the request has hardware.
   const InferEstimate& estimate() const;
   /// 90 % intervals of the times of a prefill, of a decode step at mid-generation, to the first token, and of the whole
-  /// generation. Absent without an engine.
+  /// generation; with stages, the widest of their devices. Absent without an engine.
   std::optional<EstimateInterval> prefill_interval() const;
   std::optional<EstimateInterval> decode_interval() const;
   std::optional<EstimateInterval> first_token_interval() const;
@@ -33,12 +39,15 @@ class InferenceAnswer {
   /// Time breakdown of a prefill and of a decode step at mid-generation. Precondition: the request has an engine.
   const PassSpent& prefill_spent() const;
   const PassSpent& decode_spent() const;
+  /// The interval of any such pass.
+  std::optional<EstimateInterval> interval_of_pass(InferenceClass kind, const PassTime& pass) const;
   const std::vector<TimeChange>& sensitivity() const;
   const Limits& limits() const;
 
   /// Memory law of the engine; absent without one (has_engine_memory).
   const std::optional<EngineCapacity>& capacity() const;
-  /// Memory by the engine's law; without one, memory of the plan's tensors with prompts in one pass.
+  /// Memory by the engine's law; without one, memory of the plan's tensors with prompts in one pass. With stages, memory
+  /// of the fullest one.
   const Memory& memory() const;
   /// Device memory that the plan may use: the engine's, else by --memory-utilization. Precondition: hardware.
   Bytes usable() const;
@@ -46,7 +55,11 @@ class InferenceAnswer {
   bool fits() const;
 
  private:
+  std::optional<EstimateInterval> interval_above(InferenceClass kind, Seconds bound, Seconds estimate) const;
+
   Request request_;
+  Lazy<std::optional<Placement>> placement_;
+  Lazy<PassStages> pass_stages_;
   Lazy<InferEstimate> estimate_;
   Lazy<PassSpent> prefill_spent_, decode_spent_;
   Lazy<std::vector<TimeChange>> sensitivity_;

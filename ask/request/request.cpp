@@ -16,7 +16,7 @@ bool Request::searches(std::string_view option) const {
 }
 
 Request of_one_engine(Request r) {
-  r.layout = one_engine(r.layout);
+  r.layout = r.has(part::training) ? one_engine(r.layout) : staged_engine(r.layout);
   return r;
 }
 

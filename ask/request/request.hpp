@@ -10,6 +10,7 @@
 #include "ask/request/weight_precision.hpp"
 #include "ask/request/what_if.hpp"
 #include "calc/layout.hpp"
+#include "calc/pipeline/chunk.hpp"
 #include "calc/plan.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/model_card.hpp"
@@ -57,6 +58,7 @@ inline constexpr Parts records = 2097152;   ///< lists as CSV or JSONL
 inline constexpr Parts recorded = 4194304;  ///< memory of a recorded run
 inline constexpr Parts launch = 8388608;    ///< commands and files that launch a plan
 inline constexpr Parts files = 16777216;    ///< files that the command writes
+inline constexpr Parts machine = 33554432;  ///< several devices of one machine
 inline constexpr Parts of_training = training | step | formulas | run | process,
                        of_inference = inference | one_batch | fit;
 inline constexpr Parts styles = json | markdown | help;
@@ -68,6 +70,8 @@ enum class RequiredFit : std::uint8_t { none, likely, yes };
 struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
+  std::vector<HardwareCard> machine;     ///< devices of --hardware A+B, one per pipeline stage; empty: only `hardware`
+  std::optional<ModelChunk> stage;       ///< layers of an engine on this device; absent: all, or by the layout
   std::optional<SoftwareCard> software;  ///< for the estimate of a training step; optional
   std::optional<SoftwareCard> engine;    ///< for the estimate of inference; optional
   bool without_software = false;         ///< --software none: measured rates of the device, or the bound
@@ -100,8 +104,8 @@ struct Request {
   bool has(Parts some) const { return (parts & some) != 0; }
 };
 
-/// The request for the batch in an answer with both halves: an engine with only the tensor-parallel ranks of the
-/// training layout.
+/// The request for one batch: an engine with the tensor-parallel ranks of the layout, and its pipeline stages unless
+/// these are of training.
 Request of_one_engine(Request r);
 
 /// Measured device memory that a process uses before it allocates any tensor; 0 if unknown.

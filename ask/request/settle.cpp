@@ -19,11 +19,17 @@
 namespace llmcalc {
 namespace {
 
+/// Whether all devices run matmuls in this format.
+bool has_peaks(const Request& r, DType t) {
+  const auto has = [&](const HardwareCard& card) { return card.cluster.device.peak(t).value > 0; };
+  return has(*r.hardware) && std::all_of(r.machine.begin(), r.machine.end(), has);
+}
+
 /// The first of bf16, fp16, fp32 in which the hardware runs matmuls; bf16 without hardware.
 DType default_precision(const Request& r) {
   if (!r.hardware) return dtypes::bf16;
   for (const DType t : {dtypes::bf16, dtypes::fp16, dtypes::fp32})
-    if (r.hardware->cluster.device.peak(t).value > 0) return t;
+    if (has_peaks(r, t)) return t;
   return dtypes::bf16;
 }
 
@@ -32,7 +38,7 @@ DType default_precision(const Request& r) {
 bool multiplies_as_stored(const Request& r) {
   const std::optional<DType>& stated = r.model.products;
   const bool own = stated && !r.has(part::training) && !r.gave("--weight-precision") && r.hardware;
-  return own && !r.gave("--precision") && !r.usual_precision && r.hardware->cluster.device.peak(*stated).value > 0;
+  return own && !r.gave("--precision") && !r.usual_precision && has_peaks(r, *stated);
 }
 
 void settle_products(Request& r) {
@@ -109,6 +115,7 @@ void settle(Request& r) {
   const Arch& a = r.model.arch;
   apply_what_if(r);
   apply_stack_defaults(r);
+  if (!r.machine.empty() && r.has(part::inference) && !r.train) r.infer = true;
   if (r.train && r.infer) r.train = r.infer = false;
   if (r.train) r.parts &= ~part::of_inference;
   if (r.infer) r.parts &= ~part::of_training;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ask/request/machine.hpp"
 #include "report/brief/provenance.hpp"
 
 namespace llmcalc {
@@ -10,6 +11,8 @@ Brief brief_of(const Request& r, std::string_view why, bool has_costs) {
   Brief b;
   if (!r.model.origin.empty()) b.findings.push_back({"model", r.model.origin});
   if (r.hardware) b.findings.push_back(provenance_finding(r, has_costs));
+  b.more = "more: --full";
+  if (has_stages(r)) return b;  // explanations and operators are of one device
   const std::string_view operators = r.has(part::operators) ? ", --ops" : "";
   b.more = fmt::format("more: --full{}; why: llmcalc explain {}", operators, why);
   return b;

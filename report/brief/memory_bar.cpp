@@ -48,7 +48,7 @@ MemoryBar memory_bar(const TrainingAnswer& a, std::string_view about) {
 
 MemoryBar memory_bar(const InferenceAnswer& a, std::string_view about) {
   const Memory& m = a.memory();
-  return {bar_label(about), inference_parts(m), m.peak, capacity_of(a.request())};
+  return {bar_label(about), inference_parts(m), m.peak, capacity_of(a.fullest_request())};
 }
 
 MemoryBar memory_bar(const ServingEngine& e, Bytes capacity) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ask/request/machine.hpp"
 #include "ask/request/prices.hpp"
 
 namespace llmcalc {
@@ -22,7 +23,9 @@ std::string price_text(const Request& r) {
   const std::optional<double> usd = price_of(r);
   if (!usd) return "";
   return fmt::format("{} USD per GPU-hour ({})", *usd,
-                     r.run.price ? "--price" : price_source_text(r.hardware->prices[0]));
+                     r.run.price             ? "--price"
+                     : has_unlike_devices(r) ? "mean of the devices"
+                                             : price_source_text(r.hardware->prices[0]));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "ask/request/inputs.hpp"
+#include "ask/request/machine.hpp"
 #include "ask/request/options/ignored.hpp"
 #include "ask/request/options/synonyms.hpp"
 #include "ask/request/settle.hpp"
@@ -417,7 +418,8 @@ void Arguments::read_hardware(const json::Value& value) {
   if (!value.is_string() && !value.is_object()) throw InputError("\"hardware\": expected a preset name or an object");
   if (value.is_object()) hardware_ = read_hardware_file(value, "\"hardware\"");
   const std::string name = hardware_ ? hardware_->name : value.get<std::string>();
-  if (!hardware_ && files_ == Files::refused && !several(name)) require_preset(builtin_hardware(), name, "hardware");
+  if (!hardware_ && files_ == Files::refused && !several(name))
+    for (const std::string& one : device_names(name)) require_preset(builtin_hardware(), one, "hardware");
   given_.push_back({o, name, value});
 }
 

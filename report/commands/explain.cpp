@@ -71,10 +71,17 @@ Parts parts_of(const Wanted& all) {
   return parts;
 }
 
+/// The formulas of a batch are for an engine in one stage.
+void refuse_stages(const Request& r, Parts parts) {
+  if ((parts & part::one_batch) != 0 && ranks(r.layout, Group::pipeline) > 1 && !has_traffic(r.serving))
+    throw InputError("--pp: a batch is explained on an engine in one pipeline stage; omit it");
+}
+
 /// Whether the request allows these parts. If not, throws InputError, or adds a note if `tolerant`.
 bool allowed(const Request& r, Parts parts, bool tolerant, Notes& notes) {
   try {
     check(r, parts);
+    refuse_stages(r, parts);
     return true;
   } catch (const InputError& e) {
     if (!tolerant) throw;

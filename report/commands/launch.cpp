@@ -4,7 +4,10 @@
 
 #include <filesystem>
 
+#include "ask/answer/serving/placement.hpp"
 #include "ask/request/launch/print.hpp"
+#include "ask/request/machine.hpp"
+#include "ask/request/software.hpp"
 #include "presets/launch/shell_words.hpp"
 #include "presets/load.hpp"
 #include "report/commands/questions.hpp"
@@ -75,7 +78,18 @@ std::string command_in(const Output& searched) {
 
 }  // namespace
 
-Output emitted(const Arguments& arguments, const Request& r) {
+namespace {
+
+/// The request with the layers of its stages.
+Request with_placed_layers(Request r) {
+  if (has_stages(r)) r.layout.stage_layers = Placement(for_inference(of_one_engine(r))).layers();
+  return r;
+}
+
+}  // namespace
+
+Output emitted(const Arguments& arguments, const Request& asked) {
+  const Request r = with_placed_layers(asked);
   const SoftwareCard stack = stack_in(r, arguments.text("--emit"));
   return page_of(stack.name, launch_text(r, stack, name_in_stack(r, stack, arguments.word("MODEL"))));
 }

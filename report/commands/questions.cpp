@@ -17,8 +17,14 @@ constexpr std::array model_word{Word{"MODEL", model_meaning}};
 constexpr std::array trace_options{
     Option{"--trace", "FILE", "write the step schedule as a trace for ui.perfetto.dev or chrome://tracing"}};
 
+/// A report without its training half answers as infer.
+const Question& answerable(const Question& question, const Request& r) {
+  return &question == &report_question && !r.has(part::training) ? infer_question : question;
+}
+
 Output answered(const Question& question, const Request& r) {
-  Report report = answer(question, r);
+  Report report = answer(answerable(question, r), r);
+  report.command = question.name;
   const bool fit = fits_as_required(report, r.require_fit);
   return {.content = std::move(report), .fits = fit};
 }

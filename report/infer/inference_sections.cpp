@@ -29,8 +29,9 @@ std::string joined(std::string note, const std::string& more) {
 double intensity(const Cost& c) { return static_cast<double>(c.executed.value) / c.moved.total(); }
 
 /// Prefill time of a single request without contention.
-Seconds prefill_alone(const Request& r) {
-  return prefill(r.model.arch, with_batch(r.plan, 1), r.layout, r.hardware->cluster, r.plan.prompt).estimate.total();
+Seconds prefill_alone(const InferenceAnswer& a) {
+  const Request& r = a.request();
+  return prefill(r.model.arch, with_batch(r.plan, 1), r.layout, a.pass_stages(), r.plan.prompt).estimate.total();
 }
 
 using Interval = std::optional<EstimateInterval>;
@@ -118,14 +119,15 @@ Section decode_section(const InferenceAnswer& a) {
   s.add("tokens_per_s_per_sequence", "per sequence", 1 / step.value, Unit::tokens_per_second,
         fmt::format("reading speed: about {:.1f}", reading_tokens_per_second()));
   s.add("flops", "model FLOPs", e.middle.flops, "one step");
-  s.add("intensity", "intensity", intensity(e.middle.rank), Unit::flops_per_byte,
-        fmt::format("hardware ridge: {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
+  s.add(
+      "intensity", "intensity", intensity(e.middle.rank), Unit::flops_per_byte,
+      a.placement() ? "" : fmt::format("hardware ridge: {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
   s.add("bound", "bound by", bound_name(e.middle.estimate));
   if (r.engine) add_spent(s, decode_parts(a), a.decode_spent().total());
   add_ends_of(s, interval, [](std::string_view key) {
     return key == "time_per_token_s" || key == "tokens_per_s" || key == "tokens_per_s_per_sequence";
   });
-  if (!p.kv_cache) return s;
+  if (!p.kv_cache || a.placement()) return s;
   const std::optional<Count> batch = compute_bound_batch(r.model.arch, p, r.layout, device, context);
   if (batch)
     s.add("compute_bound_batch", "compute-bound from", *batch, Unit::sequences, "weights and cache against the ridge");
@@ -141,7 +143,7 @@ Section drafts_section(const InferenceAnswer& a) {
   Section s{"drafts", "MTP drafts", {}};
   if (p.mtp == 0) return s;
   const Count context = p.prompt + p.generate / 2, most = p.mtp + 1;
-  const Seconds step = drafted(r.model.arch, p, r.layout, r.hardware->cluster, context).estimate.total();
+  const Seconds step = drafted(r.model.arch, p, r.layout, a.pass_stages(), context).estimate.total();
   const double longer = step / e.middle.estimate.total();
   s.add("step_s", "step", step, "verifies and drafts " + counted(p.mtp, "token"));
   s.add("over_decode_step", "relative to no drafts", longer, Unit::none, fmt::format("at context {}", context));
@@ -158,7 +160,7 @@ Section end_to_end_section(const InferenceAnswer& a) {
   const Plan& p = r.plan;
   Section s{"end_to_end", "whole generation", {}};
   const bool several = p.batch > 1;
-  const Seconds alone = several ? prefill_alone(r) : e.estimate.first_token;
+  const Seconds alone = several ? prefill_alone(a) : e.estimate.first_token;
   const Interval first = a.first_token_interval(), whole = a.whole_interval();
   s.add("ttft_s", several ? "time to first tokens" : "time to first token", e.estimate.first_token,
         joined(several ? fmt::format("all {} prompts in one pass", p.batch) : "prefill",

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ask/request/low_precision.hpp"
+#include "ask/request/machine.hpp"
 #include "ask/request/options/option_values.hpp"
 #include "ask/request/request.hpp"
 #include "ask/request/software.hpp"
@@ -61,6 +62,14 @@ json::Value hardware_json(const HardwareCard& card) {
   constexpr std::array names{"link", "network", "spine"};
   for (std::size_t i = 0; i < card.cluster.levels.size(); ++i) link(names[i], card.cluster.levels[i]);
   if (!card.achieved_how.empty()) v["achieved"] = card.achieved_how;
+  return v;
+}
+
+json::Value machine_json(const Request& r) {
+  if (r.machine.empty()) return hardware_json(*r.hardware);
+  json::Value v{
+      {"name", r.hardware->word}, {"source", "preset or file of each device"}, {"devices", json::Value::array()}};
+  for (const HardwareCard& card : r.machine) v["devices"].push_back(hardware_json(card));
   return v;
 }
 
@@ -130,7 +139,7 @@ Section kv_cache_section(const Request& r) {
   const Plan& p = r.plan;
   const Count context = add(p.prompt, p.generate);
   const Bytes sequence = cache_bytes(r.model.arch, p, context, r.layout);
-  Section s{"kv_cache", "KV cache, per GPU", {}};
+  Section s{"kv_cache", has_stages(r) ? "KV cache, all GPUs" : "KV cache, per GPU", {}};
   s.add("elements_per_token", "elements per token", cache_elements_per_token(r.model.arch, p.mtp), Unit::none,
         "whole model, all layers");
   s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout), cache_text(p.kv_precision));

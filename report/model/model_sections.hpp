@@ -8,6 +8,8 @@ namespace llmcalc {
 
 json::Value model_json(const ModelCard& card);
 json::Value hardware_json(const HardwareCard& card);
+/// The device, or the devices of a machine.
+json::Value machine_json(const Request& r);
 json::Value conventions_json(const Request& r);
 
 Section parameters_section(const ModelCard& card);

@@ -5,6 +5,7 @@
 #include "ask/answer/answer.hpp"
 #include "report/brief/brief.hpp"
 #include "report/brief/memory_bar.hpp"
+#include "report/infer/engine_stages.hpp"
 #include "report/infer/inference_sections.hpp"
 #include "report/infer/target_report.hpp"
 #include "report/interval.hpp"
@@ -34,6 +35,7 @@ void fill_infer(const Answer& answer, Report& report) {
   const Request& r = a.request();
   if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
   add_infer_verdict(a, report);
+  add_engine_stages(a, true, report);
   report.brief = brief_of(r, "decode.time_per_token_s", true);
   report.brief->bars = {memory_bar(a)};
   report.brief->rows = {"limits.max_batch", "limits.max_context"};
@@ -66,8 +68,8 @@ const Question infer_question{
         "  llmcalc infer llama-3.1-8b --hardware h100 --batch 8 --prompt 2k --generate 99\n"
         "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops\n"
         "  llmcalc infer llama-3.1-70b --hardware h200 --target '50 tokens/s'",
-    .parts = part::of_inference | part::target | part::model_flops | part::time | part::hardware | part::operators |
-             part::styles | part::exact | part::full | part::launch,
+    .parts = part::of_inference | part::target | part::model_flops | part::time | part::hardware | part::machine |
+             part::operators | part::styles | part::exact | part::full | part::launch,
     .needs_hardware = true,
     .sections = infer_sections,
     .fill = fill_infer};

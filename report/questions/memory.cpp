@@ -3,6 +3,7 @@
 #include "ask/answer/answer.hpp"
 #include "report/brief/brief.hpp"
 #include "report/brief/memory_bar.hpp"
+#include "report/infer/engine_stages.hpp"
 #include "report/model/model_sections.hpp"
 #include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
@@ -23,6 +24,7 @@ void fill_inference(const Answer& answer, Report& report, std::string_view about
   const InferenceAnswer& a = answer.inference();
   note_engine(answer.request(), report);
   add_inference_fit(a, report, about);
+  add_engine_stages(a, false, report);
   report.brief->bars.push_back(memory_bar(a, about));
 }
 
@@ -55,8 +57,8 @@ const Question memory_question{
     .examples =
         "  llmcalc memory llama-3.1-8b --train --seq 8Ki --recompute full --hardware h100\n"
         "  llmcalc memory llama-3.1-70b --infer --weight-precision q4_k --batch 16",
-    .parts = part::training | part::process | part::of_inference | part::halves | part::hardware | part::operators |
-             part::styles | part::exact | part::full,
+    .parts = part::training | part::process | part::of_inference | part::halves | part::hardware | part::machine |
+             part::operators | part::styles | part::exact | part::full,
     .sections = memory_sections,
     .fill = fill_memory};
 

@@ -27,10 +27,15 @@
 namespace llmcalc {
 namespace {
 
+const Request& fullest_request_of(const TrainingAnswer& a) { return a.request(); }
+const Request& fullest_request_of(const InferenceAnswer& a) {
+  return a.request().hardware ? a.fullest_request() : a.request();
+}
+
 /// `host`: host memory of the device that uses the most.
 template <typename Half>
 void add_capacity(Section& s, const Half& a, Bytes host) {
-  const Request& r = a.request();
+  const Request& r = fullest_request_of(a);
   if (!r.hardware) return;
   const Device& d = r.hardware->cluster.device;
   s.add("capacity_bytes", "capacity", d.memory, r.hardware->name);

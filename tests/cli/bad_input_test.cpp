@@ -273,7 +273,7 @@ TEST_CASE("an invalid layout is rejected with the smallest change that makes it 
           "--collectives in-network requires switches that reduce, but no link of a100-sxm-80gb supports it; choose "
           "another algorithm, or pass a hardware file whose link or network has \"reduces\": true");
   refused("report llama-3-8b --hardware h100 --cp 2", "--cp applies to training; use 'llmcalc train'");
-  refused("memory llama-3-8b --pp 2", "--pp applies to training; add --train");
+  refused("memory llama-3-8b --pp 2", "--pp has other stages in training than in inference; add --train or --infer");
   refused("report mixtral-8x7b --hardware h100 --ep 2 --dp 2", "--ep and --etp apply to training; use 'llmcalc train'");
   refused("flops llama-3-8b --optimizer lion", "--optimizer affects FLOPs only with muon; omit it");
   refused("flops llama-3-8b --ns-steps 3", "--ns-steps sets the iterations of muon; add --optimizer muon, or omit it");
@@ -301,7 +301,7 @@ TEST_CASE("an invalid layout is rejected with the smallest change that makes it 
           "--freeze embedding,head,attention,mlp,norm leaves no weights of llama-3.1-8b to train; omit a part");
   refused(freeze + "embedding --lora 8", "--lora already freezes all weights except its adapters; omit --freeze");
   refused("flops gpt2 --freeze head", "--freeze head: the head of gpt-2-124m is tied to its embedding; use embedding");
-  for (const char* option : {"--dp 2", "--cp 2", "--ep 2", "--pp 2"}) {
+  for (const char* option : {"--dp 2", "--cp 2", "--ep 2"}) {
     const test::Ran r = test::llmcalc(std::string("infer llama-3-8b --hardware h100 ") + option);
     CHECK(r.code == 2);
     CHECK(r.err.find("is not an option of") != std::string::npos);

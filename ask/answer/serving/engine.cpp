@@ -119,7 +119,8 @@ ServingEngine memory_with(const Request& r, const std::optional<ModelCard>& draf
   const EngineTerms terms = terms_of(r, draft);
   const double share = terms.grant == CacheGrant::share_of_free ? 1 : r.plan.memory_utilization;
   const Bytes granted = granted_memory(visible_memory(*r.hardware), share);
-  e.memory = engine_memory(r.model.arch, r.plan, r.layout, granted, e.limits, terms);
+  e.memory = r.stage ? stage_engine_memory(r.model.arch, r.plan, r.layout, *r.stage, granted, e.limits, terms)
+                     : engine_memory(r.model.arch, r.plan, r.layout, granted, e.limits, terms);
   e.rules = with_micro_batches({.scheduler = scheduler_of(r, e.limits, e.memory), .ranks = replicas(r.layout)},
                                r.model.arch.local.reach, ranks(r.layout, Group::pipeline), usual_tokens(r));
   return e;

@@ -33,6 +33,12 @@ Count largest(const Holds& holds) {
   return first(longest_searched + 1, exceeds).value_or(longest_searched + 1) - 1;
 }
 
+Count parameters_in(const Prices& prices, const ModelChunk& chunk) {
+  Count all = 0;
+  for_each_row(prices, chunk, [&](const LayerPrice& row, Count n) { all = add(all, mul(n, row.learned.total)); });
+  return all;
+}
+
 Request with_plan(Request r, Plan plan) {
   r.plan = std::move(plan);
   return r;
@@ -50,7 +56,9 @@ EngineCapacity::EngineCapacity(const Request& r, ServingEngine engine)
       law_(r.engine && r.engine->server ? *r.engine->server : EngineLaw()),
       tensors_(inference_memory(price_holdings(r.model.arch, r.plan, r.layout), {}, r.plan, r.layout)),
       engine_(std::move(engine)),
-      parts_(engine_.rules.ranks / replicas(r.layout)) {}
+      parts_(engine_.rules.ranks / replicas(r.layout)) {
+  if (r.stage) tensors_.parameters = parameters_in(price_holdings(r.model.arch, r.plan, r.layout), *r.stage);
+}
 
 Count EngineCapacity::longest_in_pass() const {
   if (engine_.memory.kv_cache <= Bytes()) return 0;

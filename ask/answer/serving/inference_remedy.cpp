@@ -68,7 +68,7 @@ std::optional<InferenceRemedy> remedy(const InferenceAnswer& now, std::string_vi
       .engine = same_engine ? "" : one.engine->name,
       .gpus = devices(one.layout),
       .peak = a.memory().peak,
-      .token = decode(one.model.arch, p, one.layout, one.hardware->cluster, context).estimate.total()};
+      .token = decode(one.model.arch, p, one.layout, a.pass_stages(), context).estimate.total()};
 }
 
 /// Adds the first sufficient value of each option.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "ask/request/check/trained.hpp"
 #include "ask/request/host.hpp"
 #include "ask/request/low_precision.hpp"
+#include "ask/request/machine.hpp"
 #include "ask/request/nearest.hpp"
 #include "ask/request/offload.hpp"
 #include "ask/request/options/option_values.hpp"
@@ -98,9 +100,18 @@ void check_links(const Request& r) {
       refuse(devices(r.layout), option);
 }
 
+/// Every device of a machine needs the peak of the plan's format.
+void check_peaks(const Request& r) {
+  Request one = r;
+  for (Count i = 0; i < std::max<Count>(1, static_cast<Count>(r.machine.size())); ++i) {
+    one.hardware = card_of_stage(r, i);
+    check_peak(one);
+  }
+}
+
 void check_hardware(const Request& r) {
   const HardwareCard& h = *r.hardware;
-  check_peak(r);
+  check_peaks(r);
   check_links(r);
   if (!holds_choices(h.cluster, r.layout, r.model.arch.moe))
     throw InputError(
@@ -135,7 +146,9 @@ void check_recomputation(const Request& r) {
 /// Rejects training-only layouts in an answer that includes inference.
 void check_both_halves(const Request& r) {
   const std::string_view how = r.has(part::halves) ? "add --train" : "use 'llmcalc train'";
-  if (ranks(r.layout, Group::pipeline) > 1) throw InputError(fmt::format("--pp applies to training; {}", how));
+  if (ranks(r.layout, Group::pipeline) > 1)
+    throw InputError(fmt::format("--pp has other stages in training than in inference; {}",
+                                 r.has(part::halves) ? "add --train or --infer" : "use 'llmcalc train' or 'infer'"));
   if (ranks(r.layout, Group::context) > 1) throw InputError(fmt::format("--cp applies to training; {}", how));
   if (folds_experts(r.layout)) throw InputError(fmt::format("--ep and --etp apply to training; {}", how));
 }
@@ -144,6 +157,7 @@ void check_both_halves(const Request& r) {
 
 void check(const Request& r, Parts parts) {
   const Plan& p = r.plan;
+  check_stages(r);
   check_layout(r);
   check_modules(r);
   if ((parts & (part::training | part::formulas)) != 0) {
@@ -160,7 +174,7 @@ void check(const Request& r, Parts parts) {
   }
   if ((parts & (part::training | part::inference)) != 0) check_offload(r, parts);
   check_host(r);
-  if ((parts & part::serving) != 0) check_served_stages(r);
+  if ((parts & (part::serving | part::one_batch)) != 0 && (parts & part::training) == 0) check_served_stages(r);
   if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
   if ((parts & part::inference) != 0) check_generates(r, parts);
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");

@@ -172,6 +172,7 @@ void check_served_stages(const Request& r) {
   if (stages > layers)
     throw InputError(
         fmt::format("--pp {} exceeds the {} layers of {}; set at most {}", stages, layers, r.model.name, layers));
+  check_stage_layers(r, stages);
 }
 
 void check_pipeline(const Request& r) {

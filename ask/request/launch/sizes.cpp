@@ -61,14 +61,19 @@ Text expert_parallel(const Request& r) {
 Text instances(const Request& r) {
   return r.layout.hsdp > 0 ? number(replicas(r.layout) / r.layout.hsdp) : std::nullopt;
 }
-/// "1,1": equal shares for the devices over which an engine splits a model.
+/// "54,27": layers of the devices over which an engine splits a model, with the head as a layer of the last one; "1,1":
+/// equal shares.
 Text device_split(const Request& r) {
   const Count n = mul(ranks(r.layout, Group::tensor), ranks(r.layout, Group::pipeline));
   if (n == 1) return std::nullopt;
   if (ranks(r.layout, Group::tensor) > 1 && ranks(r.layout, Group::pipeline) > 1)
     throw InputError("--tp, --pp: this software splits a model by tensors or by layers, not both; give one of them");
-  std::string shares = "1";
-  for (Count i = 1; i < n; ++i) shares += ",1";
+  const StageLayers& layers = r.layout.stage_layers;
+  std::string shares;
+  for (Count i = 0; i < n; ++i) {
+    const Count share = layers.empty() ? 1 : layers[static_cast<std::size_t>(i)] + (i + 1 == n ? 1 : 0);
+    shares += fmt::format("{}{}", i == 0 ? "" : ",", share);
+  }
   return shares;
 }
 Text split_mode(const Request& r) {
@@ -168,7 +173,7 @@ constexpr std::array all_sizes{
     LaunchSize{"copies", "dp hsdp gpus", false, copies},
     LaunchSize{"engine_tp", "tp", false, engine_tp},
     LaunchSize{"instances", "hsdp", false, instances},
-    LaunchSize{"device_split", "tp pp", false, device_split},
+    LaunchSize{"device_split", "tp pp stage_layers", false, device_split},
     LaunchSize{"split_mode", "tp pp", false, split_mode},
     LaunchSize{"engine_ep", "ep etp sp", false, engine_ep},
     LaunchSize{"expert_parallel", "ep etp sp", true, expert_parallel},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ask/request/low_precision.hpp"
+#include "ask/request/machine.hpp"
 #include "ask/request/options/idle.hpp"
 #include "ask/request/options/option_fields.hpp"
 #include "ask/request/options/option_values.hpp"
@@ -36,7 +37,13 @@ HardwareCard one_device(const std::string& said) {
   return load_hardware(said);
 }
 
-constexpr Field device{[](Request& r, Text text, Text) { r.hardware = one_device(std::string(text)); },
+constexpr Field device{[](Request& r, Text text, Text) {
+                         r.machine.clear();
+                         if (names_machine(text))
+                           read_machine(r, std::string(text));
+                         else
+                           r.hardware = one_device(std::string(text));
+                       },
                        [](const Request&) { return json::Value(); }};
 constexpr Field all_gpus{value<&Request::gpus, parse_positive>.read,
                          [](const Request& r) { return json::Value(devices(r.layout)); }};
@@ -190,7 +197,8 @@ constexpr Parts both = training | inference;
 constexpr bool common = true;
 
 constexpr std::array rank_options{
-    Option{"--hardware", "HW", "hardware preset or file", common, part::hardware, "", "", device},
+    Option{"--hardware", "HW", "hardware preset or file; several of one machine: rtx-3090+rtx-3060", common,
+           part::hardware, "", "", device},
     Option{"--memory-utilization", "X", "fraction of device memory available to tensors [1; 0.9 for fit and servers]",
            !common, fit | training, "--hardware", "", value<&Plan::memory_utilization, parse_fraction>},
     Option{"--memory", "SIZE", "memory of a device, or a factor such as 1.5x [the hardware file's]", !common,
@@ -217,7 +225,7 @@ constexpr std::array rank_options{
         "--expert-load", "X",
         "expert load imbalance: tokens of the most loaded expert rank divided by the mean, or the capacity factor [1]",
         !common, training | serving, "", "", expert_load, idle::expert_load},
-    Option{"--pp", "N", "pipeline-parallel size [1]", common, training | serving, "", "",
+    Option{"--pp", "N", "pipeline-parallel size [1]", common, training | serving | one_batch, "", "",
            value<&Layout::pp, parse_positive>},
     Option{"--chunks", "N", "chunks of layers per pipeline rank (virtual stages) [1; 2 for V-shaped schedules]",
            !common, training, "--pp", "", value<&Layout::chunks, parse_positive>, idle::pipeline_of_one},
@@ -225,9 +233,11 @@ constexpr std::array rank_options{
            "pipeline schedule: gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v [1f1b; "
            "interleaved with --chunks]",
            !common, training, "--pp", "", schedule, idle::pipeline_of_one},
-    listed(Option{"--stage-layers", "N,N,...",
-                  "layers per chunk, for example 8,6x9,8 [balanced to minimize the time of the slowest stage]", !common,
-                  training, "--pp", "", stage_layers, idle::pipeline_of_one}),
+    listed(
+        Option{"--stage-layers", "N,N,...",
+               "layers per chunk, for example 8,6x9,8 [training: balanced to minimize the time of the slowest stage; "
+               "inference: as the engine splits them]",
+               !common, training | one_batch, "--pp", "", stage_layers, idle::pipeline_of_one}),
     Option{
         "--dp", "N",
         "data-parallel size; for servers: attention replicas that run each pass together [derived from --gpus, else 1]",

@@ -1,0 +1,45 @@
+#pragma once
+/// A machine of several devices, possibly unlike: --hardware rtx-3090+rtx-3060, 2xrtx-3090+rtx-3060. An engine runs its
+/// batch in a pipeline with one stage per device, in the order of the names. Unlike devices exchange hidden states over
+/// PCI Express.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ask/request/request.hpp"
+
+namespace llmcalc {
+
+/// Names of the devices: {"rtx-3090", "rtx-3090", "rtx-3060"}; one for a single device. Throws InputError for a name
+/// that is missing, and for too many devices.
+std::vector<std::string> device_names(const std::string& hardware);
+
+/// Whether the text names several devices of one machine.
+bool names_machine(std::string_view hardware);
+
+/// Sets the devices and the pipeline stages of the request. Throws InputError for unknown devices, and for --pp with
+/// another number of stages.
+void read_machine(Request& r, const std::string& hardware);
+
+/// Whether the machine has devices of several kinds.
+bool has_unlike_devices(const Request& r);
+
+/// Whether an engine runs the request's batch in pipeline stages.
+bool has_stages(const Request& r);
+
+/// The device of a stage.
+const HardwareCard& card_of_stage(const Request& r, Count stage);
+
+/// Neighboring devices of one kind, and their number.
+std::vector<std::pair<const HardwareCard*, Count>> devices_by_kind(const Request& r);
+
+/// The request for the device of one stage alone, at its engine's rates; Request::stage remains to be set.
+Request on_device_of_stage(const Request& r, Count stage);
+
+/// Throws InputError for a machine outside the commands that estimate one, and for batches in stages whose memory or
+/// time is not modeled.
+void check_stages(const Request& r);
+
+}  // namespace llmcalc
