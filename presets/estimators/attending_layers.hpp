@@ -1,7 +1,10 @@
 #pragma once
 /// Numbers of layers that cache keys and values: layers that attend to all tokens, and layers with a window or chunk.
 
+#include <optional>
+
 #include "calc/arch/layer_kinds.hpp"
+#include "calc/pipeline/chunk.hpp"
 
 namespace llmcalc {
 
@@ -16,11 +19,16 @@ inline bool caches_keys(const Arch& arch, const LayerKind& kind) {
   return !kind.linear && m.attention != AttentionKind::none && !m.shared_kv;
 }
 
-inline AttendingLayers attending_layers(const Arch& arch) {
+/// Layers of a kind, in a stage or in the whole model.
+inline Count layers_held(const LayerKind& kind, const std::optional<ModelChunk>& stage) {
+  return stage ? layers_in(kind, *stage) : kind.count;
+}
+
+inline AttendingLayers attending_layers(const Arch& arch, const std::optional<ModelChunk>& stage = {}) {
   AttendingLayers n;
   for (const LayerKind& kind : layer_kinds(arch)) {
     if (!caches_keys(arch, kind)) continue;
-    (kind.reach.limited() ? n.limited : n.whole) += kind.count;
+    (kind.reach.limited() ? n.limited : n.whole) += layers_held(kind, stage);
   }
   return n;
 }

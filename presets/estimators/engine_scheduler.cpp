@@ -18,10 +18,10 @@ Count group_layers(Count whole, Count limited) {
 
 /// Whether all caches, apart from states, are windows of one length: no layer attends to all tokens or keeps pooled
 /// keys of tokens outside its window.
-bool has_windows_alone(const Arch& arch) {
+bool has_windows_alone(const Arch& arch, const std::optional<ModelChunk>& stage) {
   bool any = false;
   for (const LayerKind& kind : layer_kinds(arch)) {
-    if (!caches_keys(arch, kind)) continue;
+    if (!caches_keys(arch, kind) || layers_held(kind, stage) == 0) continue;
     const bool pools = arch.mixer(kind.mixer).attention == AttentionKind::compressed;
     if (pools || !kind.reach.limited() || kind.reach != arch.local.reach) return false;
     any = true;
@@ -52,14 +52,15 @@ void use_groups(const AttendingLayers& layers, const EngineMemory& memory, Sched
 /// Sets the blocks of the cache. A block over all layers becomes one block per group of layers. Layers with chunks
 /// count as whole (vLLM disables its hybrid cache for them, github.com/vllm-project/vllm/issues/16118). If all layers
 /// have a window, they form one group. A state takes blocks according to its bytes.
-void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rules) {
-  const AttendingLayers layers = attending_layers(arch);
+void use_cache(const Arch& arch, const EngineMemory& memory, const std::optional<ModelChunk>& stage,
+               SchedulerRules& rules) {
+  const AttendingLayers layers = attending_layers(arch, stage);
   const bool chunked = arch.local.reach.chunked;
   rules.blocks = memory.blocks;
   rules.block = rules.block_tokens * memory.token_cache;  // over all layers
   if (layers.limited > 0 && layers.whole > 0 && !chunked) {
     use_groups(layers, memory, rules);
-  } else if (!chunked && has_windows_alone(arch)) {
+  } else if (!chunked && has_windows_alone(arch, stage)) {
     rules.whole_groups = 0;
     rules.limited_groups = 1;
   }
@@ -70,13 +71,13 @@ void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rul
 }  // namespace
 
 SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, const EngineLimits& limits,
-                               const InferenceStack& stack) {
+                               const InferenceStack& stack, const std::optional<ModelChunk>& stage) {
   SchedulerRules rules{.pass_tokens = limits.pass_tokens,
                        .sequences = std::min(limits.sequences, limits.pass_tokens),
                        .batching = stack.prompts_first ? Batching::prompts_first : Batching::continuous,
 
                        .block_tokens = limits.block_tokens};
-  use_cache(arch, memory, rules);
+  use_cache(arch, memory, stage, rules);
   return rules;
 }
 

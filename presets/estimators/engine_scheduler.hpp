@@ -7,9 +7,10 @@
 
 namespace llmcalc {
 
-/// Rules of an engine's scheduler, including the block groups of its KV cache.
+/// Rules of an engine's scheduler, including the block groups of its KV cache: of the layers of `stage`, if given, else of
+/// all layers.
 SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, const EngineLimits& limits,
-                               const InferenceStack& stack);
+                               const InferenceStack& stack, const std::optional<ModelChunk>& stage = {});
 
 /// Layout with vLLM's dispatch of tokens to experts on other ranks. Within a node, it gathers the tokens of all ranks
 /// and scatters their sums, so each token reaches a rank once for all of its experts. Across nodes, a token is sent

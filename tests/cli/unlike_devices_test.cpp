@@ -179,6 +179,16 @@ TEST_CASE("the memory of the devices adds up to the model and the overhead of ea
   CHECK(checked > 150);
 }
 
+TEST_CASE("windows of a stage count its own layers with and without one", "[unlike]") {
+  for (const char* model : {"gemma-3-27b", "mimo-v2-flash"}) {
+    CAPTURE(model);
+    const Given format{{"--software", "llama.cpp"}, {"--kv-precision", "fp16"}, {"--weight-precision", "q4_k_m"}};
+    const InferenceAnswer a(request_of(model, with(format, "--hardware", "rtx-3090+rtx-3060")));
+    const InferenceAnswer alone(request_of(model, with(format, "--hardware", "h200")));
+    CHECK(sum_over_stages(a, [](const Memory& m) { return m.kv_cache.value; }) == alone.memory().kv_cache.value);
+  }
+}
+
 TEST_CASE("a faster second device never makes a token or a prompt slower", "[property][unlike]") {
   std::mt19937_64 random(20261203);
   int checked = 0;

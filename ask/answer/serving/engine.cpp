@@ -99,7 +99,7 @@ Ticks moved_block_time(const Request& r, const ServingEngine& e) {
 SchedulerRules scheduler_of(const Request& r, const EngineLimits& limits, const EngineMemory& memory) {
   const ServingInputs& v = r.serving;
   const InferenceStack stack = r.engine ? *r.engine->inference : InferenceStack();
-  SchedulerRules s = scheduler_rules(r.model.arch, memory, limits, stack);
+  SchedulerRules s = scheduler_rules(r.model.arch, memory, limits, stack, r.stage);
   s.chunk_tokens = v.chunk_tokens;
   if (r.gave("--batching")) s.batching = v.batching;
   s.admission = v.admission;
