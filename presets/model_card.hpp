@@ -29,7 +29,7 @@ struct ModelCard {
   std::string notes;
   std::vector<std::string> caveats;      ///< omissions and assumptions that affect any result
   std::string released{};                ///< "2025-08" or "2026"; empty: unknown
-  std::string use{};                     ///< "code" for models of program text; empty: general
+  std::string use{};                     ///< "code" for code models; empty: general
   std::string origin{};                  ///< of a name that is not a preset: its relation to the preset
   std::optional<WeightFormats> weights;  ///< as stored in the checkpoint
   std::optional<DType> products;         ///< operand format of the blocks' matmuls, if inputs are also quantized (w8a8)

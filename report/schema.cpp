@@ -207,7 +207,7 @@ void add_head(Value& schema) {
       {"fit_probability", described("number", "probability that the plan fits")},
       {"text", {{"type", "array"}, {"items", {{"type", "string"}}}}}};
   schema["properties"]["possible"] =
-      described("boolean", "false: the plan is not expected to fit, and days, energy and cost are of no use");
+      described("boolean", "false: the plan is not expected to fit, and days, energy and cost are meaningless");
   add_sentences(schema, "notes", "caveats and assumptions of the numbers");
   Value& keyed = schema["properties"]["notes_keyed"] = described("array", "the notes with the key of their kind");
   keyed["items"] = {{"type", "object"},

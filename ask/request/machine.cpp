@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ask/request/host.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/server.hpp"
 #include "ask/request/software.hpp"
 #include "presets/load.hpp"

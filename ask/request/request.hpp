@@ -75,7 +75,7 @@ struct Request {
   std::optional<SoftwareCard> software;  ///< for the estimate of a training step; optional
   std::optional<SoftwareCard> engine;    ///< for the estimate of inference; optional
   bool without_software = false;         ///< --software none: measured rates of the device, or the bound
-  bool any_software = false;             ///< whether to price plans that the software cannot run
+  bool any_software = false;             ///< whether to also estimate plans that the software cannot run
   Plan plan;
   WeightsGiven weights_given;  ///< by --weight-precision; settle() derives the plan's formats from it
   Layout layout;

@@ -35,8 +35,9 @@ std::string capable(const Request& r, std::string_view usual, std::string_view f
   if (!found.empty()) return std::string(found);
   if (r.any_software || r.without_software || has_stated_efficiency(r)) return std::string(usual);
   const SoftwareCard card = load_software(usual);
-  throw InputError(fmt::format("no known software has all of this; {}; add --any-software to price it with {} anyway",
-                               unmet_text(card, *unmet(card, demands)), usual));
+  throw InputError(
+      fmt::format("no known software has all of this; {}; add --any-software to estimate it with {} anyway",
+                  unmet_text(card, *unmet(card, demands)), usual));
 }
 
 /// Whether the device is one on which a single user runs a single model.
@@ -94,7 +95,7 @@ namespace {
 void refuse_unmet(const Request& r, const std::optional<SoftwareCard>& software, const std::vector<Demand>& demands) {
   if (!software || r.any_software) return;
   if (const auto missing = unmet(*software, demands))
-    throw InputError(fmt::format("{}; add --any-software to price it anyway", unmet_text(*software, *missing)));
+    throw InputError(fmt::format("{}; add --any-software to estimate it anyway", unmet_text(*software, *missing)));
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ Side other_side(const Side& first, const std::string& name, const std::vector<st
 
 Report compared_software(const Arguments& arguments) {
   const std::string a = arguments.word("A"), b = arguments.word("B");
-  if (b.empty()) throw InputError("'llmcalc compare --software' needs two stacks: vllm@0.10 vllm@0.19");
+  if (b.empty()) throw InputError("'llmcalc compare --software' needs two stacks, for example vllm@0.10 vllm@0.19");
   Report report;
   report.command = "compare";
   report.grids = {software_differences(a, b)};

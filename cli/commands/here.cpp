@@ -14,7 +14,7 @@ constexpr std::array here_options{Option{"--here", "", "the GPUs, processor and 
 int run_list(const Arguments& arguments) {
   if (!arguments.has("--here")) return answer_and_print(list_command, arguments);
   if (!same_name(arguments.word(list_command.words[0].name), "hardware"))
-    throw InputError("--here applies to 'llmcalc list hardware'; omit it");
+    throw InputError("--here applies only to 'llmcalc list hardware'; omit it");
   return print(machine_report(read_machine()), screen_of(arguments));
 }
 

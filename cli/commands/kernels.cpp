@@ -44,7 +44,7 @@ constexpr std::array generate_words{
 constexpr std::array generate_options{
     Option{"--tokens", "N", "maximum number of generated tokens [200]"},
     Option{"--temperature", "T", "sampling temperature; 0 is greedy, 1 samples from the unscaled distribution [0.8]"},
-    Option{"--top-k", "K", "sample from the K most likely tokens; 0 is all [0]"},
+    Option{"--top-k", "K", "sample from the K most likely tokens; 0 means all [0]"},
     Option{"--top-p", "P", "sample from the most likely tokens with total probability P [1]"},
     Option{"--beams", "N", "beam search width; above 1 replaces sampling [1]"},
     Option{"--seed", "N", "random seed of sampling [1]"},

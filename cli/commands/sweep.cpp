@@ -125,10 +125,9 @@ const Command sweep_command{
     .arguments = "COMMAND MODEL [lists]",
     .summary = "a table over lists of option values",
     .about =
-        "Answers a command for every combination of option values, one row each, on all cores. The value of an option "
-        "may be a list (--tp 1,2,4), a range (1..8, 0.1..0.9+0.2) or a range of factors (1..64x2). A semicolon "
-        "separates values that contain commas (--stage-layers '7,8;8,7'). Impossible points have a reason in the "
-        "column error.",
+        "Runs a command for every combination of option values, one row each, on all cores. The value of an option may "
+        "be a list (--tp 1,2,4), a range (1..8, 0.1..0.9+0.2) or a range of factors (1..64x2). A semicolon separates "
+        "values that contain commas (--stage-layers '7,8;8,7'). Impossible points have a reason in the column error.",
     .examples =
         "  llmcalc sweep train llama-3.1-8b --hardware h100,h200 --tp 1,2,4,8 --seq 4k\n"
         "  llmcalc sweep memory gpt2 --train --micro-batch 1..64x2 --out memory.csv\n"

@@ -137,7 +137,7 @@ void refuse_contradictions(const Arguments& arguments) {
     throw InputError("--from reads a device's tables and --device measures a device; omit one of them");
   for (const char* flag : {"--hardware", "--model"})
     if (!tables && arguments.has(flag))
-      throw InputError(fmt::format("{} describes the tables of --from DIR; also pass --from, or omit it", flag));
+      throw InputError(fmt::format("{0} describes the tables of --from DIR; add --from DIR, or omit {0}", flag));
 }
 
 int calibrate_from_tables(const Arguments& arguments, const std::string& out, const std::string& name) {

@@ -54,7 +54,8 @@ Count window_of(const Arguments& a, const model::TrainedModel& m, std::size_t to
   if (!a.has("--window")) return std::min({usual, most, static_cast<Count>(tokens) - 1});
   const Count window = parse_positive(a.text("--window"), "--window");
   if (window > most)
-    throw InputError(fmt::format("--window {}: the model's context has {} tokens; pass at most that", window, most));
+    throw InputError(
+        fmt::format("--window {}: the model's context is {} tokens; pass at most that many", window, most));
   return std::min(window, static_cast<Count>(tokens) - 1);
 }
 

@@ -149,7 +149,8 @@ void SqliteTable::fail(int code) const {
     throw InputError(
         fmt::format("'{}' exists and is not a SQLite file; pass another --out, or --force to replace it", path_));
   if (code == sqlite_code::busy)
-    throw InputError(fmt::format("another program is writing '{}'; wait for it, or pass another --out", path_));
+    throw InputError(
+        fmt::format("another program is writing '{}'; wait for it to finish, or pass another --out", path_));
   throw InputError(fmt::format("cannot write '{}': {}", path_, sqlite().errmsg(db_)));
 }
 

@@ -99,7 +99,8 @@ void TextFile::open() {
   file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, all_may_read);
   if (file_ < 0) fail("cannot write");
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    throw InputError(fmt::format("another program is writing '{}'; wait for it, or pass another --out", path_));
+    throw InputError(
+        fmt::format("another program is writing '{}'; wait for it to finish, or pass another --out", path_));
 }
 
 /// Reads the whole file to resume it, or only its beginning to recognize it.

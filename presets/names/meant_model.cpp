@@ -199,7 +199,7 @@ void refuse_several_sizes(Text name, const TypedName& t) {
   if (!t.owner.empty() || !t.tag.empty() || spelling(name) == lower(name)) return;
   const std::vector<Text> sizes = tagged_presets(t.name);
   if (sizes.size() < 2) return;
-  throw InputError(fmt::format("{} means several sizes; specify one of {}", in_quotes(name), fmt::join(sizes, ", ")));
+  throw InputError(fmt::format("{} has several sizes; specify one of {}", in_quotes(name), fmt::join(sizes, ", ")));
 }
 
 std::optional<MeantModel> from_table(Text name, const TypedName& t) {

@@ -27,7 +27,7 @@ struct Word {
 
 /// The help for MODEL, the same in every command.
 inline constexpr std::string_view model_meaning =
-    "a preset, a model file, a config.json, a GGUF or safetensors file, or a folder of these";
+    "a preset, a model file, a config.json, a GGUF or safetensors file, or a folder of them";
 
 /// An answer other than a report.
 struct Page {

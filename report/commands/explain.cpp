@@ -99,7 +99,7 @@ std::string lacks(const Definition& d, const Request& r) {
     if (!why.empty()) return fmt::format("{} follows from the limits of a pass: {}", d.path, why);
   }
   if (d.wants.starts_with("--")) return fmt::format("{} needs {}", d.path, d.wants);
-  return fmt::format("{} applies only to {}; this does not hold for {} under this plan", d.path, d.wants, r.model.name);
+  return fmt::format("{} applies only to {}, not to {} under this plan", d.path, d.wants, r.model.name);
 }
 
 struct Answers {

@@ -70,7 +70,7 @@ constexpr std::array fit_words{Word{"MODEL", "models to show in every format [al
 constexpr std::array own_fit_options{
     Option{"--context", "N", "tokens per sequence that must fit, prompt plus answer [--prompt plus --generate]"},
     Option{"--min-speed", "X", "minimum tokens per second per sequence [any]"},
-    Option{"--use", "chat|code|all", "models for conversation or for program text [all]"}};
+    Option{"--use", "chat|code|all", "models for chat or for code [all]"}};
 
 }  // namespace
 
@@ -80,9 +80,9 @@ const Command fit_command{
     .summary = "models that fit a device, and speed",
     .about =
         "Lists the models that a device can run, with weight format, memory, longest context and speed: those released "
-        "in the last 18 months, the largest first that keeps at least 4 bits per weight and generates 10 tokens/s. "
-        "--full lists every built-in model, the largest first. The device is this machine's unless --hardware is "
-        "given.",
+        "in the last 18 months, starting with those that keep at least 4 bits per weight and generate at least 10 "
+        "tokens/s, largest first. --full lists every built-in model, largest first. The device is this machine's "
+        "unless --hardware is given.",
     .examples =
         "  llmcalc fit\n"
         "  llmcalc fit --hardware rtx-4090\n"

@@ -51,7 +51,7 @@ constexpr std::array plan_options{
     Option{"--measured-plan", "OPTIONS",
            "the plan on which --measured-tokens-per-s was measured, in quotes: '--gpus 64 --tp 8'; omitted options are "
            "taken from this command"},
-    Option{"--pareto", "", "also show plans that use less memory but more time"}};
+    Option{"--pareto", "", "also show plans that use less memory but take longer"}};
 
 }  // namespace
 
@@ -59,13 +59,11 @@ namespace {
 
 constexpr std::string_view about_train =
     "Searches all layouts of a training run on --gpus and lists those that fit, best first, with their step time. "
-    "Several "
-    "names in --hardware (h100,h200), or 'any' for all hardware, are compared by the cost of training on --tokens. "
-    "Degrees that are set (--tp 8) are fixed; all others are searched.";
+    "Several names in --hardware (h100,h200), or 'any' for all hardware, are compared by the cost of training on "
+    "--tokens. Parallel sizes that are set (--tp 8) are fixed; all others are searched.";
 constexpr std::string_view about_serve =
     "Finds the fewest GPUs, the cheapest hardware and the Pareto front that meet --slo-ttft and --slo-tpot under a "
-    "load "
-    "(--rate, --users or --requests). Degrees that are set (--tp 8) are fixed; all others are searched.";
+    "load (--rate, --users or --requests). Parallel sizes that are set (--tp 8) are fixed; all others are searched.";
 constexpr std::string_view train_examples =
     "  llmcalc plan train llama-3.1-8b --hardware h100 --gpus 64\n"
     "  llmcalc plan train gpt-3-175b --hardware a100 --gpus 1024 --global-batch 1536\n"
@@ -91,8 +89,8 @@ const Command plan_command{
         "train: searches all layouts of a training run on --gpus and lists those that fit, best first, with their step "
         "time. Several names in --hardware (h100,h200), or 'any' for all hardware, are compared by the cost of "
         "training on --tokens. serve: finds the fewest GPUs, the cheapest hardware and the Pareto front that meet "
-        "--slo-ttft and --slo-tpot under a load (--rate, --users or --requests). Degrees that are set (--tp 8) are "
-        "fixed; all others are searched.",
+        "--slo-ttft and --slo-tpot under a load (--rate, --users or --requests). Parallel sizes that are set (--tp 8) "
+        "are fixed; all others are searched.",
     .examples =
         "  llmcalc plan train llama-3.1-8b --hardware h100 --gpus 64\n"
         "  llmcalc plan train gpt-3-175b --hardware a100 --gpus 1024 --global-batch 1536\n"

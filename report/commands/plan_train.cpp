@@ -328,8 +328,8 @@ void refuse_if_all_slow(const std::vector<Rival>& rivals, double limit) {
   }
   if (fastest == nullptr) return;
   throw InputError(
-      fmt::format("no plan of this hardware trains {} tokens in {:g} days; the fastest, on {}, takes at "
-                  "least {:.1f} days: use more GPUs, or a later --deadline",
+      fmt::format("no plan on this hardware trains {} tokens in {:g} days; the fastest, on {}, takes at least {:.1f} "
+                  "days: use more GPUs, or a later --deadline",
                   count_text(*fastest->request.run.tokens), limit, fastest->name, least));
 }
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "ask/request/machine.hpp"
-#include "ask/request/option_values.hpp"
+#include "ask/request/options/option_values.hpp"
 #include "report/question.hpp"
 #include "text/format.hpp"
 

@@ -162,7 +162,7 @@ json::Value conventions_json(const Request& r) {
   const Plan& p = r.plan;
   json::Value all = {
       {"parameters", "trainable tensors, tied head once; buffers and router correction biases are not parameters"},
-      {"multiply_add", "2 FLOPs; element-wise work is not in FLOPs and is priced by its bytes"},
+      {"multiply_add", "2 FLOPs; element-wise work counts by its bytes, not in FLOPs"},
       {"attention_flops", pairs_text(p.attention_flops)},
       {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs; scores recomputed in backward"
                                                        : "naive: S x S pairs"},

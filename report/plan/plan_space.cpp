@@ -222,7 +222,8 @@ void require_possible(const Request& r, const Space& space) {
   const bool lacks_link = why.find("defines no link") != std::string::npos;
   const std::string file = lacks_link ? ", or a hardware file that defines one" : "";
   if (const Count n = possible_number(space); n > 0) throw InputError(fmt::format("{}; use --gpus {}{}", why, n, file));
-  throw InputError(fmt::format("{}; no layout of {} is possible: change the degrees", why, counted(gpus, "GPU")));
+  throw InputError(
+      fmt::format("{}; no layout of {} is possible; change the parallel sizes", why, counted(gpus, "GPU")));
 }
 
 }  // namespace llmcalc

@@ -29,7 +29,7 @@ constexpr std::array terms{
     Term{"Training", "HSDP", "states sharded within a group of ranks and replicated between groups"},
     Term{"Training", "tp, sp, cp, ep, pp, dp", "tensor, sequence, context, expert, pipeline and data parallelism"},
     Term{"Training", "bubble", "idle time of pipeline ranks at the start and end of a step"},
-    Term{"Training", "pipeline stall", "time that a rank waits for a message of another stage"},
+    Term{"Training", "pipeline stall", "time that a rank waits for a message from another stage"},
     Term{"Training", "exposed communication", "the part of a collective that is not overlapped with computation"},
     Term{"Training", "LoRA, QLoRA", "low-rank adapters are trained and the model is frozen; QLoRA: in 4 bits"},
     Term{"Training", "FSDP", "fully sharded data parallelism: ZeRO 3"},

@@ -69,8 +69,7 @@ TEST_CASE("an unknown command, model or device gets the nearest names as suggest
 TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli]") {
   refused("params",
           "'llmcalc params' needs MODEL (a preset, a model file, a config.json, a GGUF or safetensors file, or a "
-          "folder of these); 'llmcalc params --help' "
-          "shows an example");
+          "folder of them); 'llmcalc params --help' shows an example");
   refused("params gpt2 more", "unexpected argument \"more\" for 'llmcalc params'; see its --help");
   refused("train gpt2", "'llmcalc train' needs --hardware HW; 'llmcalc list hardware' lists the presets");
   refused("train gpt2 --hardware h100 --micro-bach 3",

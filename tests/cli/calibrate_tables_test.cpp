@@ -153,8 +153,8 @@ TEST_CASE("tables can be combined with another datasheet and another model", "[c
 TEST_CASE("reading tables and measuring a device exclude each other", "[calibrate]") {
   refused("--from " + tables + " --device cpu",
           "--from reads a device's tables and --device measures a device; omit one of them");
-  refused("--hardware h100", "--hardware describes the tables of --from DIR; also pass --from, or omit it");
-  refused("--model gpt2", "--model describes the tables of --from DIR; also pass --from, or omit it");
+  refused("--hardware h100", "--hardware describes the tables of --from DIR; add --from DIR, or omit --hardware");
+  refused("--model gpt2", "--model describes the tables of --from DIR; add --from DIR, or omit --model");
   refused("--from /nowhere", "cannot read '/nowhere': no such folder");
 }
 

@@ -290,10 +290,11 @@ TEST_CASE("a launch command with an unknown option or value is rejected in one s
     return refusal_in("infer --hardware h100 --from '" + command + "'");
   };
   CHECK(said("vllm serve gpt2 --tensor-paralel-size 2") ==
-        "llmcalc: --from: the launch table of vllm does not know \"--tensor-paralel-size\", did you mean "
+        "llmcalc: --from: the launch table of vllm does not list \"--tensor-paralel-size\", did you mean "
         "\"--tensor-parallel-size\"?\n");
-  CHECK(has(said("vllm serve gpt2 --quantization squeezellm"), "--quantization squeezellm has no counterpart here"));
-  CHECK(has(said("./start.sh gpt2"), "is no launch command of a known stack"));
+  CHECK(has(said("vllm serve gpt2 --quantization squeezellm"),
+            "--quantization squeezellm has no counterpart in llmcalc"));
+  CHECK(has(said("./start.sh gpt2"), "is not a launch command of a known stack"));
   CHECK(has(said("vllm serve gpt2 --tensor-parallel-size"), "--tensor-parallel-size needs a value"));
   CHECK(has(said("vllm serve gpt2 llama"), "unexpected word"));
 }
@@ -307,7 +308,7 @@ TEST_CASE("a plan that a launch table cannot express is rejected, naming the opt
   CHECK(has(refusal_in("infer llama-3.1-8b --hardware h100 --software sglang --emit vllm"), "differs from"));
   CHECK(has(refusal_in("train llama-3.1-8b --hardware h100 --emit vllm"), "vllm is for inference"));
   CHECK(has(refusal_in("infer llama-3.1-8b --hardware h100 --emit tgi"), "has no launch table"));
-  CHECK(has(refusal_in("train gpt2 --hardware h100 --emit torchtitan"), "no configuration of gpt-2-124m"));
+  CHECK(has(refusal_in("train gpt2 --hardware h100 --emit torchtitan"), "no configuration for gpt-2-124m"));
 }
 
 TEST_CASE("prices, traffic and efficiencies do not affect a launch", "[launch][cli]") {
@@ -346,7 +347,7 @@ TEST_CASE("requests in JSON take a launch command, but no file", "[launch]") {
     return ask({{"command", "infer"}, {"hardware", "h100"}, {"inputs", {{"from", from}}}});
   };
   CHECK(asked("vllm serve gpt2 -tp 2")["inputs"]["tp"] == 2);
-  CHECK(has(asked("docs/examples/tiny-llama.json")["error"]["message"].get<std::string>(), "no launch command"));
+  CHECK(has(asked("docs/examples/tiny-llama.json")["error"]["message"].get<std::string>(), "not a launch command"));
   const json::Value printed =
       ask({{"command", "infer"}, {"model", "gpt2"}, {"hardware", "h100"}, {"inputs", {{"emit", "vllm"}}}});
   CHECK(has(printed["launch"].get<std::string>(), "vllm serve"));

@@ -71,5 +71,5 @@ TEST_CASE("list hardware --here shows the machine in text and in JSON", "[machin
   CHECK(v["machine"]["memory_bytes"].get<Count>() > 0);
   const test::Ran wrong = test::llmcalc("list models --here");
   CHECK(wrong.code == 2);
-  CHECK_THAT(wrong.err, Catch::Contains("--here applies to 'llmcalc list hardware'"));
+  CHECK_THAT(wrong.err, Catch::Contains("--here applies only to 'llmcalc list hardware'"));
 }

@@ -36,8 +36,7 @@ TEST_CASE("a server needs exactly one kind of traffic", "[serve][cli]") {
           "'llmcalc serve' needs --hardware HW; 'llmcalc list hardware' lists the presets");
   refused(llama + "--rate 3 --num-requests 9 --duration 5s",
           "--num-requests and --duration both set the length of the run; set one of them");
-  refused(llama + "--rate 3 --think-time 2s",
-          "--think-time is the time between an answer and the next request; add --users N or --turns N");
+  refused(llama + "--rate 3 --think-time 2s", "--think-time has no effect without --users or --turns; add one of them");
 }
 
 TEST_CASE("serve rejects options without an effect", "[serve][cli]") {

@@ -28,7 +28,7 @@ TEST_CASE("the default stack is the first that can launch the plan", "[software]
 TEST_CASE("a stack that lacks a capability is rejected unless --any-software is given", "[software][cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --gpus 8 --pp 4 --global-batch 32 --schedule zb-v ";
   CHECK(refusal_in(train + "--software megatron-lm") ==
-        "llmcalc: megatron-lm has no zb-v (it has 1f1b, interleaved); add --any-software to price it anyway\n");
+        "llmcalc: megatron-lm has no zb-v (it has 1f1b, interleaved); add --any-software to estimate it anyway\n");
   CHECK(software_of(train + "--software megatron-lm --any-software") == "megatron-lm");
   CHECK(refusal_in("train llama-3.1-8b --hardware m4-max --software torch-fsdp").find("does not run on Apple chips") !=
         std::string::npos);

@@ -6,7 +6,7 @@
 #include "ask/answer/inference.hpp"
 #include "ask/request/check/check.hpp"
 #include "ask/request/machine.hpp"
-#include "ask/request/options.hpp"
+#include "ask/request/options/options.hpp"
 #include "ask/request/settle.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"

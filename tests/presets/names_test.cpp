@@ -61,7 +61,7 @@ TEST_CASE("a model whose shape no preset has is rejected, never resolved to anot
   CHECK_THAT(test::sentence([] { meant_model("codellama-34b"); }), Catch::Contains("pass its config.json"));
   CHECK(meant("mistral-small-2409") == "none");
   CHECK(test::sentence([] { meant_model("Llama 3"); }) ==
-        "\"Llama 3\" means several sizes; specify one of llama-3-8b, llama-3.1-70b");
+        "\"Llama 3\" has several sizes; specify one of llama-3-8b, llama-3.1-70b");
   CHECK(meant("llama3") == "llama-3-8b gguf:q4_0");  // Ollama's default
   CHECK(meant("deepseek-r1:9b") == "none");
 }

@@ -42,7 +42,7 @@ void check_traffic(const Request& r) {
   if (v.requests && v.duration)
     throw InputError("--num-requests and --duration both set the length of the run; set one of them");
   if (!v.users && v.turns == 1 && r.gave("--think-time"))
-    throw InputError("--think-time is the time between an answer and the next request; add --users N or --turns N");
+    throw InputError("--think-time has no effect without --users or --turns; add one of them");
   if (v.users && v.turns > 1)
     throw InputError(
         "--turns applies to sessions that start at a --rate; --users already send successive requests; omit it");

@@ -68,7 +68,7 @@ void LaunchMatcher::refuse_unused(const LaunchRow& row) const {
   for (std::size_t i = 0; i < settings_.size(); ++i) {
     if (used_[i] || !mentions(row, settings_[i].name)) continue;
     throw InputError(
-        fmt::format("--from: {} {} has no counterpart here; known values: {}", settings_[i].name,
+        fmt::format("--from: {} {} has no counterpart in llmcalc; known values: {}", settings_[i].name,
                     settings_[i].value.is_array() ? settings_[i].value.dump() : setting_text(settings_[i].value),
                     values_of(row, settings_[i].name)));
   }

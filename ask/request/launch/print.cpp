@@ -47,8 +47,8 @@ class Settings {
     if (!t.model || is_in_start("model")) return;
     if (t.model->cases.empty()) return add({t.model->names.front(), model});
     if (add_case(*t.model, r_.model.name)) return;
-    throw InputError(fmt::format("--emit {}: it has no configuration of {}; its table lists {}", stack_.name,
-                                 r_.model.name, inputs_of(*t.model)));
+    throw InputError(fmt::format("--emit {}: no configuration for {}; the table lists {}", stack_.name, r_.model.name,
+                                 inputs_of(*t.model)));
   }
   void add_row(const LaunchRow& row) {
     const std::optional<std::string> text = value_of(row);
@@ -61,7 +61,7 @@ class Settings {
         std::find_if(all_.begin(), all_.end(), [&](const LaunchSetting& s) { return s.name == one.name; });
     if (known == all_.end()) return all_.push_back(std::move(one));
     if (known->value != one.value)
-      throw InputError(fmt::format("--emit {}: the plan needs {} {} and {}", stack_.name, one.name,
+      throw InputError(fmt::format("--emit {}: the plan requires two values of {}, {} and {}", stack_.name, one.name,
                                    setting_text(known->value), setting_text(one.value)));
   }
   /// The value of an input or size; absent if it has no effect.

@@ -113,7 +113,7 @@ class Names {
 };
 
 [[noreturn]] void refuse_unknown(const std::string& stack, const std::string& name, const Names& names) {
-  throw InputError(fmt::format("--from: the launch table of {} does not know {}{}", stack, in_quotes(name),
+  throw InputError(fmt::format("--from: the launch table of {} does not list {}{}", stack, in_quotes(name),
                                suggestion(name, names.all())));
 }
 
@@ -232,8 +232,9 @@ Launched read_command(const std::string& text) {
   for (const ShellCommand& command : shell_commands(text))
     if (const Started s = started(all, without_variables(command)); s.table != nullptr)
       return CommandReader(s.table->stack, s.table->launch, s.rest).read();
-  throw InputError(fmt::format("--from: {} is no launch command of a known stack; it begins like one of {}",
-                               in_quotes(text), starts_text(all)));
+  throw InputError(
+      fmt::format("--from: {} is not a launch command of a known stack; expected a command that begins with one of {}",
+                  in_quotes(text), starts_text(all)));
 }
 
 std::optional<LaunchForm> file_form(const std::string& path, std::string_view text) {
@@ -248,7 +249,9 @@ std::optional<LaunchForm> file_form(const std::string& path, std::string_view te
 Launched read_file(LaunchForm form, const std::string& text, const std::string& path) {
   const std::vector<Table> all = tables();
   const auto t = std::find_if(all.begin(), all.end(), [&](const Table& one) { return one.launch.form == form; });
-  if (t == all.end()) throw InputError(fmt::format("--from: no stack reads files such as '{}'", path));
+  if (t == all.end())
+    throw InputError(
+        fmt::format("--from: no known stack reads files such as '{}'; pass a launch command instead", path));
   const Names names(t->launch);
   Launched l{t->stack, "", {}};
   for (LaunchSetting& one : read_settings_file(form, text, path)) {

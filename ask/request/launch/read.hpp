@@ -16,7 +16,7 @@ struct Launched {
 };
 
 /// Finds the stack of a launch text. `path`: of its file, else empty. Throws InputError if no stack's table matches, or
-/// for a setting that the table does not know.
+/// for a setting that the table does not list.
 Launched launched(const std::string& text, const std::string& path);
 
 /// Inputs of the settings. `takes`: whether the command takes an input; `typed`: the user's other inputs.

@@ -43,17 +43,17 @@ Text engine_tp(const Request& r) { return number(mul(ranks(r.layout, Group::tens
 Text engine_ep(const Request& r) {
   const Layout& l = r.layout;
   if (ranks(l, Group::expert) == 1 && r.gave("--sp"))
-    throw InputError("--sp: an engine has sequence parallelism only with --ep; omit it");
+    throw InputError("--sp: an engine supports sequence parallelism only with --ep; add --ep, or omit --sp");
   if (ranks(l, Group::expert) > 1 &&
       mul(ranks(l, Group::expert), ranks(l, Group::expert_tensor)) != mul(ranks(l, Group::tensor), replicas(l)))
-    throw InputError(fmt::format("--ep {}: an engine has --ep x --etp = --tp x --dp = {} ranks for experts",
+    throw InputError(fmt::format("--ep {}: --ep x --etp must equal --tp x --dp = {}, the engine's ranks",
                                  ranks(l, Group::expert), mul(ranks(l, Group::tensor), replicas(l))));
   return ranks(l, Group::expert) > 1 ? number(ranks(l, Group::expert)) : std::nullopt;
 }
 /// The same for engines without expert-tensor ranks.
 Text expert_parallel(const Request& r) {
   if (engine_ep(r) && ranks(r.layout, Group::expert_tensor) > 1)
-    throw InputError("--etp: this software has whole experts on each rank with --ep; set --etp 1");
+    throw InputError("--etp: this software keeps whole experts on each rank with --ep; set --etp 1");
   return mark(ranks(r.layout, Group::expert) > 1);
 }
 
@@ -67,7 +67,7 @@ Text device_split(const Request& r) {
   const Count n = mul(ranks(r.layout, Group::tensor), ranks(r.layout, Group::pipeline));
   if (n == 1) return std::nullopt;
   if (ranks(r.layout, Group::tensor) > 1 && ranks(r.layout, Group::pipeline) > 1)
-    throw InputError("--tp, --pp: this software splits a model by tensors or by layers, not both; give one of them");
+    throw InputError("--tp, --pp: this software splits a model by tensors or by layers, not both; set only one of them");
   const StageLayers& layers = r.layout.stage_layers;
   std::string shares;
   for (Count i = 0; i < n; ++i) {
@@ -114,8 +114,8 @@ Count layers_in(const Request& r, const Ratio& part) {
   const double layers = part.value() * static_cast<double>(r.model.arch.layers);
   if (std::abs(layers - std::round(layers)) > 1e-3)
     throw InputError(
-        fmt::format("--offload: {:.7g} of {} layers is not a whole number of layers, which this software "
-                    "needs",
+        fmt::format("--offload: {:.7g} of {} layers is not a whole number of layers, which this software requires; set "
+                    "another fraction",
                     part.value(), r.model.arch.layers));
   return std::llround(layers);
 }

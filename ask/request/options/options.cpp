@@ -218,8 +218,8 @@ constexpr std::array rank_options{
     Option{"--etp", "N", "tensor-parallel size of each expert [same as --tp]", !common, training | serving, "", "", etp,
            idle::expert_tensor_ranks},
     Option{"--expert-nodes", "N",
-           "maximum number of nodes per token for expert routing; each node receives the token once [any, once per "
-           "expert]",
+           "maximum number of nodes per token for expert routing; each node receives the token once [no limit, once "
+           "per expert]",
            !common, step, "--hardware", "", expert_nodes, idle::expert_nodes},
     Option{
         "--expert-load", "X",
@@ -261,11 +261,10 @@ constexpr std::array inference_options{
            inference, "", "--seq", value<&Plan::prompt, parse_positive>},
     Option{"--generate", "N", "tokens to generate [256]", common, inference, "", "--seq",
            value<&Plan::generate, parse_positive>},
-    listed(
-        Option{"--kv-precision", "F",
-               "KV cache format: any of 'llmcalc list dtypes', or separate formats for keys and values (k=q8_0,v=q4_0) "
-               "[same as --precision]",
-               !common, inference, "", "", value<&Plan::kv_precision, read_cache>, idle::latent_cache_row}),
+    listed(Option{"--kv-precision", "F",
+                  "KV cache format: any format listed by 'llmcalc list dtypes', or separate formats for keys and "
+                  "values (k=q8_0,v=q4_0) [same as --precision]",
+                  !common, inference, "", "", value<&Plan::kv_precision, read_cache>, idle::latent_cache_row}),
     Option{"--no-kv-cache", "", "recompute the whole sequence for every token [cache on]", !common, one_batch, "", "",
            flag<&Plan::kv_cache, false>},
     Option{"--no-towers", "", "load only the text model, without its vision and audio encoders [loaded]", !common,
@@ -289,12 +288,11 @@ constexpr std::array kernel_options{
     listed(Option{"--wide-layers", "first:N,last:M",
                   "number of first and last blocks whose matmuls stay in 16 bits [none]", !common, step, "--precision",
                   "", wide_layers}),
-    listed(Option{
-        "--weight-precision", "F",
-        "weight format: any of 'llmcalc list dtypes', a llama-quantize mix (q4_k_m), or a format per component "
-        "(experts=mxfp4,attention=bf16); with llama.cpp q6_k is the mix of that name, and ggml:q6_k the plain block "
-        "format [the checkpoint's, else same as --precision]",
-        common, both, "", "", weight_precision}),
+    listed(Option{"--weight-precision", "F",
+                  "weight format: any format listed by 'llmcalc list dtypes', a llama-quantize mix (q4_k_m), or a "
+                  "format per component (experts=mxfp4,attention=bf16); with llama.cpp, q6_k means the mix of that "
+                  "name and ggml:q6_k the plain block format [the checkpoint's, else same as --precision]",
+                  common, both, "", "", weight_precision}),
     Option{"--attention", choice_names<AttentionImpl>, "attention implementation [flash]", !common, both | formulas, "",
            "", choice<AttentionImpl, &Plan::attention>},
     Option{"--mla", choice_names<Mla>,
@@ -303,11 +301,11 @@ constexpr std::array kernel_options{
 };
 constexpr std::array time_options{
     Option{"--software", "NAME[@VERSION]",
-           "software stack to estimate: any of 'llmcalc list software', a file, or none [training: megatron-lm with "
-           "--tp or --pp, else torch-fsdp; inference: vllm, or llama.cpp on consumer devices; another stack if these "
-           "lack a capability]",
+           "software stack to estimate: any stack listed by 'llmcalc list software', a file, or none [training: "
+           "megatron-lm with --tp or --pp, else torch-fsdp; inference: vllm, or llama.cpp on consumer devices; another "
+           "stack if these lack a capability]",
            common, time | part::process | part::recorded, "--hardware", "", software},
-    Option{"--any-software", "", "price plans that the software cannot run [off]", !common,
+    Option{"--any-software", "", "also estimate plans that the software cannot run [off]", !common,
            time | part::process | part::recorded, "--hardware", "", flag<&Request::any_software, true>},
     Option{"--efficiency", "X", "achieved fraction of peak matmul throughput, for the estimate [none]", !common, time,
            "--hardware", "", efficiency},
@@ -336,7 +334,7 @@ constexpr std::array run_options{
     Option{"--measured-tokens-per-s", "X",
            "measured total throughput of --gpus, for the MFU and the error of the estimate [none]", !common, run,
            "--hardware", "", value<&RunInputs::measured_tokens_per_s, parse_positive_real>},
-    Option{"--mfu", "X", "MFU of the run, overrides the predicted MFU [none]", !common, run, "--tokens", "",
+    Option{"--mfu", "X", "MFU of the run; overrides the predicted MFU [none]", !common, run, "--tokens", "",
            value<&RunInputs::mfu, parse_fraction>},
     Option{"--days", "X", "deadline of the run in days, for the number of GPUs needed [none]", !common, run, "--tokens",
            "", value<&RunInputs::days, parse_positive_real>},
@@ -354,8 +352,8 @@ constexpr std::array run_options{
 };
 constexpr std::array output_options{
     Option{"--from", "COMMAND",
-           "launch command of a software stack in quotes, or a file with a command or configuration: sets MODEL, "
-           "--software and the options that it states; further options override them",
+           "quoted launch command of a software stack, or a file with a command or configuration: sets MODEL, "
+           "--software and the options that it specifies; further options override them",
            common, part::launch},
     Option{"--emit", "STACK",
            "print the command or configuration file that launches the plan with a software stack, such as vllm or "
@@ -365,7 +363,7 @@ constexpr std::array output_options{
     Option{"--infer", "", "inference only", common, halves, "", "", mark<&Request::infer>},
     Option{"--stages", "", "add one line per pipeline stage", !common, training, "", "", mark<&Request::stages>},
     Option{"--require-fit", "[yes]",
-           "exit with code 1 unless the verdict is yes or likely; yes: unless it is yes [off]", !common,
+           "exit with code 1 unless the verdict is yes or likely; with 'yes', unless it is yes [off]", !common,
            training | inference, "--hardware", "", require_fit},
     Option{"--ops", "", "add one line per operator", common, operators, "", "", mark<&Request::ops>},
     Option{"--full", "", "print every section instead of the short answer", common, part::full},

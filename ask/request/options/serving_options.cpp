@@ -78,10 +78,11 @@ constexpr std::array traffic_rows{
     Option{"--rate", "R", "requests per second", common, serving, "", "", of_server<&V::rate, read_request_rate>},
     Option{"--users", "N", "concurrent users, instead of --rate; each sends its next request after receiving an answer",
            common, serving, "", "", of_server<&V::users, parse_positive>},
-    Option{"--requests", "FILE",
-           "request log, instead of --rate and --users: JSONL or CSV with arrival (s), prompt, generated (tokens); "
-           "also session (a name), prefix (TOKENS or NAME:TOKENS shared by prompts), priority (0 is served first)",
-           common, serving, "", "", unusual<&V::log, read_words>},
+    Option{
+        "--requests", "FILE",
+        "request log, instead of --rate and --users: JSONL or CSV with arrival (s), prompt, generated (tokens); "
+        "optionally session (a name), prefix (TOKENS or NAME:TOKENS shared by prompts), priority (0 is served first)",
+        common, serving, "", "", unusual<&V::log, read_words>},
     Option{"--think-time", "TIME",
            "mean think time of a user between an answer and the next request; exponentially distributed [0 s]", !common,
            serving, "", "", unusual<&V::think, read_time>},

@@ -98,29 +98,28 @@ constexpr std::array rows{
     listed(
         Option{"--offload", "WHAT[:FRACTION],...",
                "tensors to keep in host memory; training: activations, optimizer (updates run on the host), weights; "
-               "inference: weights (of the blocks), experts, kv; each whole unless a FRACTION is given [none]",
+               "inference: weights (of the blocks), experts, kv; each in full unless a FRACTION is given [none]",
                common, training | inference, "", "", offload}),
     Option{"--offload-bandwidth", "B/S",
            "bandwidth per GPU to offloaded tensors, if slower than the host link, as with NVMe drives [the link's]",
            !common, training | inference, "--offload", "", offload_bandwidth},
     Option{"--host", "CPU",
-           "host CPU, preset or file; used for weights, caches and optimizer updates on the host [the hardware "
-           "file's; a desktop with two channels of DDR5-5600]",
+           "host CPU, preset or file; used for weights, caches and optimizer updates on the host [the hardware file's, "
+           "else a desktop with two channels of DDR5-5600]",
            !common, training | inference, "--hardware", "", host},
     Option{"--host-memory", "SIZE", "host memory shared by the GPUs of one replica [the hardware file's, or unlimited]",
            !common, training | inference, "--hardware", "", host_memory},
-    listed(
-        Option{"--lora", "RANK[:TARGETS]",
-               "train LoRA adapters of this rank on the blocks' matrices (q, k, v, out, gate, up, down) and freeze all "
-               "else [none; all matrices]",
-               common, training | formulas, "", "", lora}),
+    listed(Option{"--lora", "RANK[:TARGETS]",
+                  "train LoRA adapters of this rank on the blocks' matrices (q, k, v, out, gate, up, down) and freeze "
+                  "everything else [none; all matrices]",
+                  common, training | formulas, "", "", lora}),
     listed(
         Option{"--freeze", "PARTS",
                "frozen parts: embedding, head, attention, mlp, experts, router, norm, or blocks (layers:0-15) [none]",
                common, training | formulas, "", "", freeze}),
     listed(Option{"--base-precision", "F",
-                  "format of the frozen weights: any of 'llmcalc list dtypes' [the checkpoint's]", !common, training,
-                  "--lora", "", base_precision}),
+                  "format of the frozen weights: any format listed by 'llmcalc list dtypes' [the checkpoint's]",
+                  !common, training, "--lora", "", base_precision}),
     Option{"--optimizer", choice_names<Optimizer>,
            "optimizer; muon updates the blocks' matrices, and adam all other parameters [adam]", common,
            training | formulas, "", "", choice<Optimizer, &Plan::optimizer>, idle::optimizer_flops},
@@ -140,7 +139,7 @@ constexpr std::array rows{
     Option{"--norm-stats", "on|off", "save normalization statistics for backward [on]", !common, training, "", "",
            value<&Plan::norm_stats, read_switch>},
     Option{"--logits", "fp32|compute|bf16+grad|chunked:N|bytes:N",
-           "logits in the loss: fp32; compute: same as --precision; bf16+grad: as compute, plus a float32 copy and "
+           "logits in the loss: fp32; compute: same as --precision; bf16+grad: like compute, plus a float32 copy and "
            "gradient; chunked:N: N chunks in sequence; bytes:N: N bytes per logit [fp32]",
            !common, training, "", "", value<&Plan::logits, read_logits>},
 };

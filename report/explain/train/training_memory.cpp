@@ -224,7 +224,7 @@ constexpr Definition training_memory_table[] = {
      "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235; Muon "
      "arXiv:2502.16982"},
     {"memory.logits_bytes", "logits during the loss", "bytes", logits,
-     "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: as compute, plus a float32 copy and a float32 "
+     "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: like compute, plus a float32 copy and a float32 "
      "gradient; chunked:N: one chunk; bytes:N: N bytes per logit",
      "Korthikanti 2022 (arXiv:2205.05198) 4.3; compute: karpathy/llm.c"},
     {"memory.gathered_bytes", "weights gathered from other ranks' shards", "bytes", gathered_weights,
