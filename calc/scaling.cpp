@@ -1,6 +1,5 @@
 #include "calc/scaling.hpp"
 
-
 #include "calc/elementary.hpp"
 
 namespace llmcalc::scaling {

@@ -46,8 +46,8 @@ class InferenceAnswer {
 
   /// Memory law of the engine; absent without one (has_engine_memory).
   const std::optional<EngineCapacity>& capacity() const;
-  /// Memory by the engine's law; without one, memory of the plan's tensors with prompts in one pass. With stages, memory
-  /// of the fullest one.
+  /// Memory by the engine's law; without one, memory of the plan's tensors with prompts in one pass. With stages,
+  /// memory of the fullest one.
   const Memory& memory() const;
   /// Device memory that the plan may use: the engine's, else by --memory-utilization. Precondition: hardware.
   Bytes usable() const;

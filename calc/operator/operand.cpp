@@ -1,6 +1,5 @@
 #include "calc/operator/operand.hpp"
 
-
 #include "calc/elementary.hpp"
 
 namespace llmcalc {

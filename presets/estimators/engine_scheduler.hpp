@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// Rules of an engine's scheduler, including the block groups of its KV cache: of the layers of `stage`, if given, else of
-/// all layers.
+/// Rules of an engine's scheduler, including the block groups of its KV cache: of the layers of `stage`, if given, else
+/// of all layers.
 SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, const EngineLimits& limits,
                                const InferenceStack& stack, const std::optional<ModelChunk>& stage = {});
 

@@ -62,13 +62,12 @@ std::optional<InferenceRemedy> remedy(const InferenceAnswer& now, std::string_vi
   const Plan& p = one.plan;
   const Count context = p.prompt + std::max<Count>(1, p.generate / 2);
   const bool same_engine = !one.engine || (r.engine && one.engine->name == r.engine->name);
-  return InferenceRemedy{
-      .key = find_option(flag)->key(),
-      .option = fmt::format("{} {}", flag, value),
-      .engine = same_engine ? "" : one.engine->name,
-      .gpus = devices(one.layout),
-      .peak = a.memory().peak,
-      .token = decode(one.model.arch, p, one.layout, a.pass_stages(), context).estimate.total()};
+  return InferenceRemedy{.key = find_option(flag)->key(),
+                         .option = fmt::format("{} {}", flag, value),
+                         .engine = same_engine ? "" : one.engine->name,
+                         .gpus = devices(one.layout),
+                         .peak = a.memory().peak,
+                         .token = decode(one.model.arch, p, one.layout, a.pass_stages(), context).estimate.total()};
 }
 
 /// Adds the first sufficient value of each option.

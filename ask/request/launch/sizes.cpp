@@ -67,7 +67,8 @@ Text device_split(const Request& r) {
   const Count n = mul(ranks(r.layout, Group::tensor), ranks(r.layout, Group::pipeline));
   if (n == 1) return std::nullopt;
   if (ranks(r.layout, Group::tensor) > 1 && ranks(r.layout, Group::pipeline) > 1)
-    throw InputError("--tp, --pp: this software splits a model by tensors or by layers, not both; set only one of them");
+    throw InputError(
+        "--tp, --pp: this software splits a model by tensors or by layers, not both; set only one of them");
   const StageLayers& layers = r.layout.stage_layers;
   std::string shares;
   for (Count i = 0; i < n; ++i) {
