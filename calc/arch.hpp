@@ -106,7 +106,7 @@ struct Moe {
   bool with_dense_mlp = false;     ///< a dense MLP of the Arch's width in parallel, with three more norms (Gemma 4)
   LayerSet layers;
   constexpr bool operator==(const Moe&) const = default;
-  /// Router outputs per token.
+  /// Number of router outputs per token.
   constexpr Count choices() const { return add(experts, zero_experts); }
   /// Expected number of experts, excluding zero experts, that a token visits if all choices are equally likely; rounded
   /// up.
@@ -115,7 +115,7 @@ struct Moe {
   }
 };
 
-/// Layers with a sliding window or chunks.
+/// Layers with sliding-window or chunked attention.
 struct LocalAttention {
   Reach reach{};
   LayerSet layers;
@@ -229,10 +229,10 @@ struct Arch : Mixer {
   Count added_rows = 0;          ///< with relative positions: rows of a learned table added to the embedding (MPNet)
   bool layer_distances = false;  ///< relative positions: one table per layer instead of one per stack (uMT5)
 
-  Count residual_block = 0;   ///< layers per block of attention residuals: sub-layers and head read a mix of the
-                              ///< residual stream and the streams saved at block starts, weighted by a learned query
-                              ///< and a norm, 2 hidden parameters each (Kimi K3, arXiv:2607.24653, 2.2); 0: no mix
-  PerLayerInput per_layer;    ///< width 0: absent
+  Count residual_block = 0;  ///< layers per block of attention residuals: sub-layers and the head read a mix of the
+                             ///< residual stream and the streams saved at block starts, weighted by a learned query and
+                             ///< a norm, 2 hidden parameters each (Kimi K3, arXiv:2607.24653, 2.2); 0: no mix
+  PerLayerInput per_layer;   ///< width 0: absent
   bool output_scale = false;  ///< every layer's result is multiplied by a learned scalar
 
   ModelHead head;
@@ -245,7 +245,7 @@ struct Arch : Mixer {
   constexpr Count summed_width() const { return narrow_ends ? embedding_width : hidden; }
   /// Whether the head projects from the model's width to the narrower width of the token embedding.
   constexpr bool narrows_head() const { return embedding_width != hidden && !narrow_ends; }
-  /// Rows of learned positions added to the embedding.
+  /// Number of rows of learned positions added to the embedding.
   constexpr Count learned_rows() const { return position == Position::learned ? position_rows : added_rows; }
   /// Whether residual streams are mixed around every half of a layer (hyper-connections).
   constexpr bool hyper_connected() const { return streams > 1 && !altup; }

@@ -5,8 +5,9 @@
 namespace llmcalc {
 namespace {
 
-/// Whether a level joins every group of a kind. Groups form consecutive blocks of devices with their ranks interleaved.
-/// Unless a level consists of whole blocks, some block, and therefore one of its groups, crosses a boundary.
+/// Whether a level joins every group of kind `g`. Groups form consecutive blocks of devices with their ranks
+/// interleaved. Unless a level consists of whole blocks, some block, and therefore one of its groups, crosses a
+/// boundary.
 bool joins(const Link& level, const Layout& l, Group g) {
   const Lines all = lines(l, g);
   const Line& outer = all.outer.ranks > 1 ? all.outer : all.inner;

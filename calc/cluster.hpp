@@ -14,7 +14,7 @@ struct Cluster {
   InplaceVector<Link, 4> levels;
 };
 
-/// A cluster of devices with one link.
+/// A cluster of devices with a single level of links.
 Cluster cluster(const Device& device, const Link& link);
 
 /// The innermost level that joins `span` neighboring devices; bandwidth 0 if there is no such link.
@@ -29,13 +29,13 @@ Link joining_group(Link level, const Layout& l, Group g);
 /// Whether any level has switches that perform reductions (in-network reduction).
 bool reduces(const Cluster& c);
 
-/// Whether the innermost level joins all ranks of every group of a kind.
+/// Whether the innermost level joins all ranks of every group of kind `g`.
 bool is_inside(const Cluster& c, const Layout& l, Group g);
 
 /// The link that all ranks of a group share: the innermost level that joins every group of its kind, over which a flat
 /// ring runs; bandwidth 0 if there is no such link. Groups that do not divide evenly into nodes cross boundaries, and a
 /// step waits for the slowest: with groups of 3 in nodes of 8, the third is on devices 6, 7 and 8, so all use the
-/// network. On a torus, the part that the group occupies.
+/// network. On a torus, the link covers the part that the group occupies.
 Link group_link(const Cluster& c, const Layout& l, Group g);
 
 }  // namespace llmcalc

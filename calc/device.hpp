@@ -59,7 +59,7 @@ struct Achieved {
   double memory = 1;   ///< achieved / peak bytes/s of a large copy
   double host_memory = 1, host_compute = 1;  ///< the same for the host's memory and matmuls
   double host_link = 1;                      ///< the same for copies of weights from the host
-  LinkRates links{};                         ///< of collectives
+  LinkRates links{};                         ///< rates of collectives
   Software software{};                       ///< overheads of the software on the device
   Seconds launch;                            ///< time of an empty kernel
   Bytes overhead;  ///< memory used by driver, libraries and kernels before any tensor is allocated; 0: unknown
@@ -68,7 +68,8 @@ struct Achieved {
   std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
   std::array<CoreRates, peak_count> plain{};           ///< flash attention without tensor cores
   std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half the rate: n1/2 (Hockney & Jesshope 1981)
-  /// Share of the rate kept by a matmul whose rows do not start at multiples of 16 bytes (aligned() in roofline.hpp).
+  /// Fraction of its rate that a matmul reaches if its rows do not start at multiples of 16 bytes (aligned() in
+  /// roofline.hpp).
   std::array<double, peak_count> unaligned = for_each_format(1.0);
   /// Share of the shorter of a matmul's compute and memory time that is added to the longer. 0: full overlap; 1: no
   /// overlap; above 1: strided operands load more slowly than a plain copy.
@@ -86,8 +87,9 @@ struct Achieved {
 struct HostSide {
   BytesPerSecond link, memory;
   Bytes capacity{};
-  // Decoding with weights in host memory: whether their operators run on the host instead of loading the weights over
-  // the link; the host's matmul rate; the time to start an operator there, including the copy of its input.
+  // For decoding with weights in host memory: whether their operators run on the host instead of loading the weights
+  // over the link, the host's matmul rate, and the time to start an operator on the host, including the copy of its
+  // input.
   bool computes = false;
   FlopsPerSecond compute{};
   Seconds start{};

@@ -140,7 +140,7 @@ double pow_of(double x, double y) {
   return std::ldexp(e.value.high, e.exponent);
 }
 
-/// |x|^y for x zero or infinite.
+/// |x|^y for zero or infinite x.
 double pow_of_limit(double x, double y) { return (x == 0) == (y > 0) ? 0 : infinity; }
 
 /// erf(x), by the series e^(-x^2) 2/sqrt(pi) sum of 2^n x^(2n+1)/(1 3 5 ... (2n+1)), whose terms all have the same

@@ -14,7 +14,7 @@ double expm1(double x);
 double log(double x);
 /// log(1 + x).
 double log1p(double x);
-/// Exact for powers of two.
+/// Binary logarithm, exact for powers of two.
 double log2(double x);
 double log10(double x);
 /// x^y. A negative x requires an integral y.

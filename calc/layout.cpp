@@ -93,7 +93,7 @@ Lines lines(const Layout& l, Group g) {
   return {};
 }
 
-/// Agrees with lines(), but avoids computing strides for groups along whole axes.
+/// Consistent with lines(), but avoids computing strides for groups along whole axes.
 Count ranks(const Layout& l, Group g) {
   switch (g) {
     case Group::tensor:
@@ -134,7 +134,7 @@ namespace {
 Count context_parts(const Layout& l) { return l.context_method == ContextMethod::ulysses ? l.cp : mul(2, l.cp); }
 
 /// Whether some layer pools keys, selects among all keys, or has a state that context-parallel ranks would have to pass
-/// on.
+/// along.
 bool has_state(const Arch& arch) {
   if (!arch.linear_layers.empty()) return true;
   for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {

@@ -41,7 +41,7 @@ inline constexpr std::array<std::string_view, group_count> group_names{
 /// Kinds of parallelism in a layout's order, neighboring devices first.
 enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
 using AxisOrder = std::array<Axis, 5>;
-/// As in Megatron-Core.
+/// The order that Megatron-Core uses.
 inline constexpr AxisOrder usual_order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 
 /// Tensors sharded across data-parallel ranks (ZeRO, arXiv:1910.02054).
@@ -106,22 +106,22 @@ inline constexpr auto choices<Collectives> =
                Choice{Collectives::in_network, "in-network"}, Choice{Collectives::fastest, "fastest"}};
 
 struct Layout {
-  Count tp = 1;     ///< tensor-parallel ranks
+  Count tp = 1;     ///< number of tensor-parallel ranks
   bool sp = false;  ///< sequence parallelism over the tensor-parallel ranks
-  Count cp = 1;     ///< context-parallel ranks
+  Count cp = 1;     ///< number of context-parallel ranks
   ContextMethod context_method = ContextMethod::ring;
-  Count ep = 1;            ///< ranks over which experts are divided
-  Count etp = 0;           ///< ranks across which each expert's width is sharded; 0: same as tp
+  Count ep = 1;            ///< number of ranks over which experts are divided
+  Count etp = 0;           ///< number of ranks across which each expert's width is sharded; 0: same as tp
   Count expert_nodes = 0;  ///< maximum number of nodes whose experts a token may visit, with one copy of the token sent
                            ///< per node; 0: no limit, with one copy per expert
   bool once_per_rank = false;  ///< a token is sent once per rank for all of its experts there (no limit on nodes)
   Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank, relative to a balanced load; at least 1
   Count pp = 1;
-  Count chunks = 1;            ///< chunks of layers per pipeline rank
-  Count dp = 1;                ///< data-parallel replicas
+  Count chunks = 1;            ///< number of chunks per pipeline rank
+  Count dp = 1;                ///< number of data-parallel replicas
   StageLayers stage_layers{};  ///< empty: balanced
   Zero zero = Zero::none;
-  Count hsdp = 0;       ///< ranks across which one copy of the states is sharded; 0: all of Group::data
+  Count hsdp = 0;       ///< number of ranks across which one copy of the states is sharded; 0: all of Group::data
   bool reshard = true;  ///< ZeRO-3: backward regathers the weights gathered for forward
   AxisOrder order = usual_order;
   Schedule schedule = Schedule::one_f_one_b;
@@ -133,10 +133,10 @@ struct Layout {
 /// Number of devices from the first rank of a group to the last, including interleaved ranks of other groups.
 Count span(const Layout& l, Group g);
 
-/// Number of devices of one model replica; devices(): of the whole run.
+/// Number of devices in one model replica; devices() is the number in the whole run.
 constexpr Count replica_devices(const Layout& l) { return mul(l.tp, l.cp, l.pp); }
 constexpr Count devices(const Layout& l) { return mul(replica_devices(l), l.dp); }
-/// Replicas of the model that train concurrently, each on separate micro-batches.
+/// Number of model replicas that train concurrently, each on separate micro-batches.
 constexpr Count replicas(const Layout& l) { return l.dp; }
 
 /// Whether the residual stream is sharded across the tensor-parallel ranks.
@@ -153,7 +153,7 @@ struct Lines {
 };
 Lines lines(const Layout& l, Group g);
 
-/// Ranks of a group.
+/// Number of ranks in a group.
 Count ranks(const Layout& l, Group g);
 
 /// Classes of parameters by the grid of ranks that holds them. Experts: expert, expert-tensor and expert-data ranks.
@@ -190,7 +190,7 @@ inline bool accumulates_gradients(const Layout& l) {
   return l.zero == Zero::gradients && ranks(l, Group::pipeline) > 1;
 }
 
-/// The layout of a batch that one engine serves: tensor-parallel ranks only.
+/// The layout of a single serving engine, which has only tensor-parallel ranks.
 constexpr Layout one_engine(const Layout& l) {
   Layout engine;
   engine.tp = l.tp;
@@ -210,18 +210,18 @@ constexpr Layout staged_engine(const Layout& l) {
 /// Reason a layout is invalid for a model. A value, not an exception.
 enum class LayoutFlaw : std::uint8_t {
   none,
-  heads,            ///< tensor-parallel ranks do not divide the attention heads
+  heads,            ///< the number of attention heads is not a multiple of the number of tensor-parallel ranks
   sequence_of_one,  ///< sequence parallelism without tensor-parallel ranks
-  context_heads,    ///< Ulysses: context ranks do not divide the heads of a tensor-parallel rank
+  context_heads,    ///< Ulysses: the heads of a tensor-parallel rank do not divide evenly over the context ranks
   context_state,  ///< context parallelism with a state that passes through a sequence in order, or with an indexer that
                   ///< selects among the keys of all tokens
   pipeline_state,   ///< a stage would have to send more than its result (keys and values, per-layer inputs), or its
                     ///< layers repeat the weights of layers in another stage
   context_encoder,  ///< context parallelism with an encoder-decoder or relative positions
   context_tokens,   ///< a sequence does not divide evenly over the context ranks: 2 parts per rank, 1 under Ulysses
-  experts,          ///< expert-parallel ranks do not divide the experts, or the model has no experts
+  experts,          ///< the number of experts is not a multiple of the number of expert-parallel ranks, or is 0
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp
-  expert_shards,    ///< ep x etp does not divide tp x hsdp, the devices of one copy of sharded states
+  expert_shards,    ///< ep x etp does not divide tp x hsdp, the number of devices of one copy of the states
   expert_stages,    ///< the order puts a stage's experts on different devices from the rest of the stage
   expert_tokens,  ///< experts on separate ranks with tensor parallelism but no sequence parallelism, so that tokens are
                   ///< not divided

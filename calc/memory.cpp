@@ -53,8 +53,8 @@ HeldRows rows_of(const Prices& p, std::span<const ModelChunk> chunks) {
   return rows;
 }
 
-/// Elements communicated between the ranks that shard one copy: its own elements and its experts', each only if sharded
-/// over several ranks. Replicas all-reduce their shards in place.
+/// Number of elements communicated between the ranks across which one copy is sharded: `own` elements and those of
+/// experts, each counted only if sharded across several ranks. Replicas all-reduce their shards in place.
 Count traveling(const SharedNumbers& n, const Layout& layout) {
   return add(shards(layout, ParameterClass::dense) ? n.own : 0,
              shards(layout, ParameterClass::experts) ? n.experts : 0);
@@ -106,7 +106,7 @@ void hold(HeldSums& s, const LayerPrice& row, Count n) {
 }  // namespace
 
 namespace {
-/// An MTP module is gathered and reduced like a layer.
+/// Adds the MTP modules, each of which is gathered and reduced like a layer.
 void hold_modules(HeldSums& s, const Prices& p) {
   SharedNumbers all, trained;
   Bytes weights;

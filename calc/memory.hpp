@@ -9,8 +9,8 @@
 namespace llmcalc {
 
 struct Memory {
-  Bytes weights{}, gradients{}, optimizer{};  ///< on this rank: whole, or its shards if sharded
-  Bytes activations{};                        ///< saved for backward, all layers
+  Bytes weights{}, gradients{}, optimizer{};  ///< on this rank: whole tensors, or this rank's shards
+  Bytes activations{};                        ///< saved for backward, over all layers
   Bytes logits{};
   Bytes media_encoders{};  ///< vision/audio encoder weights
   Bytes kv_cache{};
@@ -46,7 +46,7 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
 /// States of a device that holds all of the model's layers.
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// A chunk, and the micro-batches whose tensors a rank holds at its peak.
+/// A chunk, and the number of micro-batches whose tensors a rank holds at its peak.
 struct ChunkInFlight {
   ModelChunk chunk;
   Count micro_batches = 1;  ///< micro-batches with activations in memory
@@ -67,7 +67,7 @@ struct HeldRows {
 };
 void add(HeldRows& rows, const LayerKinds& kinds, const ModelChunk& chunk);
 
-/// Elements of some rows: `experts` in experts divided over expert-parallel ranks, `own` everywhere else.
+/// Number of elements in a set of rows: `experts` in experts divided over expert-parallel ranks, `own` everywhere else.
 struct SharedNumbers {
   Count own = 0, experts = 0;
   void add(const SharedNumbers& one, Count n) {
@@ -75,7 +75,7 @@ struct SharedNumbers {
     experts = llmcalc::add(experts, mul(n, one.experts));
   }
 };
-/// Elements of the largest layer: in total, outside divided experts, and in divided experts.
+/// Number of elements in the largest layer: in total, outside divided experts, and in divided experts.
 struct LargestLayer {
   Count all = 0, own = 0, experts = 0;
   void see(const SharedNumbers& one) {
@@ -84,18 +84,18 @@ struct LargestLayer {
     experts = std::max(experts, one.experts);
   }
 };
-/// Elements of the largest layer, counting `own` elements, divided experts, or both.
+/// Number of elements in the largest layer, counting `own` elements, divided experts, or both.
 constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
   if (own) return experts ? n.all : n.own;
   return experts ? n.experts : 0;
 }
-/// Elements that data-parallel ranks may communicate.
+/// Numbers of elements that data-parallel ranks may communicate.
 struct Traveling {
   SharedNumbers layers{}, outside{};  ///< all layers; embedding and head, including a copy of the token embedding
   LargestLayer largest{};
 };
 /// Largest number of unsharded gradient elements that a rank holds at a time, counted by `of`: all gradients, or the
-/// gradients of one layer or of embedding and head, whichever are larger.
+/// gradients of one layer or of the embedding and the head, whichever are larger.
 template <typename Of>
 Count gradients_at_once(const Traveling& n, bool all, const Of& of) {
   return all ? add(of(n.outside), of(n.layers)) : std::max(of(n.outside), of(n.largest));
@@ -104,13 +104,13 @@ Count gradients_at_once(const Traveling& n, bool all, const Of& of) {
 /// Sums over a rank's rows, which determine its states under any sharding.
 struct HeldSums {
   Learned all{}, experts{};          ///< the rank's parameters, and the part in divided experts
-  Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights: outside and in divided experts
+  Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights outside divided experts, and inside them
   Traveling weights{}, gradients{};
   Bytes largest_outside{}, largest_layer{};  ///< stored weight bytes of embedding or head, and of a layer
 };
 HeldSums held_sums(const Prices& prices, const HeldRows& rows);
 
-/// States of a rank, from its sums.
+/// States of a rank, computed from its sums.
 States training_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 
@@ -130,8 +130,9 @@ ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk&
 void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights, Count on_host);
 
 /// Memory of one rank in an optimizer step of micro-batches (micro_batch, seq).
-///   gathered: under ZeRO-3 the weights of embedding and head while a micro-batch runs, and of two layers, one running
-///     and one prefetched (all layers if backward does not regather them); excludes weights that are not sharded
+///   gathered: under ZeRO-3 the weights of the embedding and the head while a micro-batch runs, and of two layers, one
+///     running and one prefetched (all layers if backward does not regather them); excludes weights that are not
+///     sharded
 ///   buckets: from ZeRO-2, one layer's gradients or the embedding's and head's; all of the rank's if a step accumulates
 ///     them (accumulates_gradients)
 ///   collective_call: in a pipeline, an incoming message and an outgoing one
@@ -177,9 +178,9 @@ bool keeps_master(const Plan& plan);
 /// the float32 master copy of 16-bit weights.
 Bytes optimizer_bytes(const Plan& plan, const Learned& numbers);
 
-/// Bytes of the cache of one sequence of `context` tokens on one device, all layers. Local layers keep at most a window
-/// or chunk; KV heads are replicated if there are fewer than tensor-parallel ranks, MLA's latent rows always; a linear
-/// layer caches its float32 state.
+/// Bytes of the cache of one sequence of `context` tokens on one device, summed over all layers. Local layers keep at
+/// most a window or chunk; KV heads are replicated if there are fewer KV heads than tensor-parallel ranks; MLA's latent
+/// rows are always replicated; a linear layer caches its float32 state.
 Bytes cache_bytes(const Prices& prices, Count context);
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layout& layout = {});
 
@@ -187,7 +188,7 @@ Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layou
 Bytes open_bytes(const Prices& prices);
 Bytes open_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// Cache bytes of one more token while no window or chunk is full.
+/// Cache bytes per additional token while no window or chunk is full.
 Bytes cache_bytes_per_token(const Prices& prices);
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout = {});
 /// Bytes by which the cache of a sequence grows per token once all windows and chunks are full.

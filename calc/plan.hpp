@@ -89,7 +89,7 @@ inline constexpr auto choices<AttentionFlops> =
     std::array{Choice{AttentionFlops::full, "full"}, Choice{AttentionFlops::causal_half, "causal-half"},
                Choice{AttentionFlops::causal_exact, "causal-exact"}};
 
-/// The N in 6N.
+/// The parameters that N counts in 6N.
 enum class ParamsIn6N : std::uint8_t { total, non_embedding, active, matmul };
 template <>
 inline constexpr auto choices<ParamsIn6N> =
@@ -124,8 +124,8 @@ enum class LogitFormat : std::uint8_t {
 struct LogitStore {
   LogitFormat format = LogitFormat::fp32;
   Count chunks = 1;
-  Count bytes = 0;         ///< per logit, for LogitFormat::copies
-  Count chunk_tokens = 0;  ///< tokens per chunk, which determine `chunks`; 0: `chunks` is given
+  Count bytes = 0;         ///< bytes per logit, for LogitFormat::copies
+  Count chunk_tokens = 0;  ///< tokens per chunk, which then determines `chunks`; 0: `chunks` is given
   constexpr bool operator==(const LogitStore&) const = default;
 };
 
@@ -162,7 +162,7 @@ struct Plan {
   Count seq = 0, micro_batch = 1, global_batch = 0;
   Documents documents{};  ///< documents in every sequence; empty: each sequence is one document
   Optimizer optimizer = Optimizer::adam;
-  bool master = true;  ///< keep a float32 copy of 16-bit weights, counted with the optimizer
+  bool master = true;  ///< whether to keep a float32 copy of 16-bit weights, counted with the optimizer
   DType state_precision = dtypes::fp32;
   Count newton_schulz_steps = 5;  ///< Muon iterations (calc/training/muon.hpp)
   Count gradient_bytes = 4;       ///< bytes stored per gradient element; 6: a 16-bit gradient and its float32 sum
@@ -174,12 +174,12 @@ struct Plan {
   GluStore glu_store = GluStore::all;
   bool norm_stats = true, dropout = false;
   LogitStore logits{};
-  Count lora_rank = 0;  ///< rank of adapters, the only trained weights (calc/training/adapter.hpp); 0: trains the model
+  Count lora_rank = 0;  ///< rank of adapters, the only trained weights (calc/training/adapter.hpp); 0: no adapters
   LoraTargets lora_targets = LoraTargets::all();
   WeightFormats base_precision{};  ///< format of the frozen weights under LoRA
   Frozen frozen{};                 ///< frozen weights, if no adapters are trained
   Offload offload{};
-  LowPrecision low_precision{};  ///< matmuls in `precision` if it has fewer than 16 bits
+  LowPrecision low_precision{};  ///< which matmuls run in `precision` if it has fewer than 16 bits
 
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
@@ -190,11 +190,11 @@ struct Plan {
   Mla mla = Mla::automatic;
   NarrowParts multiplied = NarrowParts::all();  ///< parts whose matmuls run in `precision` if it has fewer than 16 bits
 
-  // both
+  // training and inference
   Count mtp = 0;                   ///< number of MTP modules, trained with the model or used to draft tokens
   DType precision = dtypes::bf16;  ///< format of the blocks' matmuls
   DType working = dtypes::bf16;  ///< format of everything else if `precision` has fewer than 16 bits: working_format()
-  CacheFormats kv_precision{};   ///< of cached keys and values
+  CacheFormats kv_precision{};   ///< formats of cached keys and values
   WeightFormats weight_precision{};
   AttentionImpl attention = AttentionImpl::flash;
 
@@ -245,7 +245,7 @@ constexpr DType working_format(const Plan& p) {
 }
 
 /// Bytes per gradient element in the format in which ranks reduce gradients and the optimizer reads them; with two
-/// copies, the format of the float32 sum.
+/// copies per gradient, the size is that of the float32 sum.
 constexpr Count summed_gradient_bytes(const Plan& p) { return p.gradient_bytes > 4 ? 4 : p.gradient_bytes; }
 
 /// Whether only adapters are trained.

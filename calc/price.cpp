@@ -73,7 +73,7 @@ class Pricer {
     prices.uniform = prices.estimated_rates.uniform();
   }
 
-  /// Prices a segment. `holds`: its operators own the stored weights.
+  /// Prices a segment. `holds`: whether its operators own the stored weights.
   void add(const Segment& s, bool holds) {
     holds_ = holds;
     LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats, .backward = s.backward, .mtp = s.mtp});

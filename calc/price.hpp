@@ -1,7 +1,7 @@
 #pragma once
 /// The price list of a model, computed in one walk over the operators of one rank: one row each for the embedding,
 /// every kind of layer, the head, and the parts of MTP modules. A row holds all shape-dependent values (FLOPs, bytes,
-/// seconds of compute, saved tensors, communication). Counting and scheduling rows is arithmetic on them (memory.hpp,
+/// seconds of compute, saved tensors, communication). Counting and scheduling are arithmetic on the rows (memory.hpp,
 /// train.hpp, infer.hpp); other code does not walk the operators.
 
 #include <algorithm>
@@ -97,7 +97,7 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
 
 /// Weights that a layer uses but another layer holds (Arch::repeats).
 struct Borrowed {
-  Count own = 0, experts = 0;  ///< elements: outside and in experts divided over expert-parallel ranks
+  Count own = 0, experts = 0;  ///< elements outside divided experts, and inside them
   Bytes weights{};
 };
 
@@ -117,7 +117,7 @@ struct LayerPrice {
   Learned tied{};       ///< head: parameters of the token embedding, if the head or an MTP module also uses it
   Bytes tied_frozen{};  ///< bytes of the token embedding if it is frozen
   Bytes weights{};
-  Bytes frozen{}, frozen_experts{};  ///< bytes of frozen weights: outside and in divided experts
+  Bytes frozen{}, frozen_experts{};  ///< bytes of frozen weights outside divided experts, and inside them
   CacheRow cache{};
   Bytes logits{};  ///< training: bytes of the logits of the head
   /// Bytes saved for the weight gradients of matmuls: inputs (each counted once, gathered inputs as shards) and output
@@ -125,7 +125,7 @@ struct LayerPrice {
   Bytes for_weights{};
   Liveness alive{};
   Count summed = 0;                        ///< number of elements whose gradients the tensor-parallel ranks all-reduce
-  Orthogonalizing muon{}, muon_experts{};  ///< outside and in divided experts
+  Orthogonalizing muon{}, muon_experts{};  ///< outside divided experts, and inside them
 };
 
 /// Maximum number of rows: the kinds of layer, the embedding, the head, and the three parts of a module.
@@ -158,7 +158,7 @@ class PriceRows {
 struct Prices {
   PriceRows rows;
   LayerKinds kinds;
-  WholeFlops whole;  ///< of all layers
+  WholeFlops whole;  ///< FLOPs of all layers
   /// Weight bytes of the rank's layers and of the plan's MTP modules, in each component's format.
   std::array<ComponentBytes, owner_count> weights;
   Rates bound_rates, estimated_rates;

@@ -124,11 +124,12 @@ Optimum optimum_for_params(const Fit& fit, double params);
 /// The optimum with D tokens: the budget for which D is optimal, and its parameters.
 Optimum optimum_for_tokens(const Fit& fit, double tokens);
 
-/// Loss by Kaplan et al. 2020 if one resource is limited and the others are not. N excludes the embedding.
+/// Loss according to Kaplan et al. 2020 if one resource is limited and the others are not. N excludes the embedding.
 double kaplan_loss_of_params(double params);    ///< (8.8e13 / N)^0.076
 double kaplan_loss_of_tokens(double tokens);    ///< (5.4e13 / D)^0.095
 double kaplan_loss_of_compute(double pf_days);  ///< (3.1e8 / C)^0.050, C in PF-days, at the critical batch
-/// Loss by Kaplan et al. 2020 if parameters and tokens are limited: [(6.4e13 / N)^(0.076/0.103) + 1.8e13 / D]^0.103
+/// Loss according to Kaplan et al. 2020 if parameters and tokens are limited: [(6.4e13 / N)^(0.076/0.103) + 1.8e13 /
+/// D]^0.103
 double kaplan_loss(double params, double tokens);
 /// Tokens per batch at which time and compute trade off evenly: 2e8 / L^(1/0.21)
 double kaplan_critical_batch(double loss);

@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Kernels per operator in one direction; 1 if fused.
+/// Number of kernels per operator in one direction; 1 if fused.
 struct KernelCounts {
   double naive_core = 1;  ///< attention core with stored scores: two matmuls, scale, mask, softmax, dropout
   double norm = 1, rope = 1, route = 1;

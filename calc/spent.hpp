@@ -15,7 +15,7 @@ enum class Part : std::uint8_t {
   attention,    ///< attention cores
   elementwise,  ///< all other operators
   host,         ///< kernel launches
-  tp,           ///< communication of tensor-parallel ranks; cp to pp likewise
+  tp,           ///< communication between tensor-parallel ranks; cp to pp are analogous
   cp,
   ep,
   dp,

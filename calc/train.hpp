@@ -13,7 +13,7 @@
 
 namespace llmcalc {
 
-/// FLOPs of one training micro-batch, whole model.
+/// FLOPs of one training micro-batch for the whole model.
 struct TrainingFlops {
   Flops forward{}, backward{};
   Flops recompute{};       ///< recomputed forward work: modules (selective), some or all blocks (full)
@@ -27,14 +27,15 @@ TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& l
 /// FLOPs of one training micro-batch if each chunk of a partition recomputes its first layers.
 TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition);
 
-/// FLOPs of the optimizer's (Muon's) matmuls in one step, whole model, counting every matrix once. They are executed
-/// FLOPs, not model FLOPs. Ranks that hold parts or copies of a matrix repeat its matmuls (calc/step/rank_end.hpp).
+/// FLOPs of the optimizer's (Muon's) matmuls in one step for the whole model, counting every matrix once. They are
+/// executed FLOPs, not model FLOPs. Ranks that hold parts or copies of a matrix repeat its matmuls
+/// (calc/step/rank_end.hpp).
 Flops update_flops(const Arch& arch, const Plan& plan);
 
 /// The smallest sequence length at which the attention cores do as many FLOPs as everything else, taking windows and
 /// the plan's convention into account. Absent if there is no such length, because no layer sees the whole sequence.
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan);
-/// Forward FLOPs of one sequence of `seq` tokens, whole model.
+/// Forward FLOPs of one sequence of `seq` tokens for the whole model.
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq);
 
 /// Seconds of an optimizer step by part, averaged over the ranks; the parts add up to the step time.
@@ -56,14 +57,14 @@ struct Stage {
 
 struct TrainEstimate {
   Memory memory;  ///< memory of the fullest stage
-  Bytes host{};   ///< host bytes per device of the stage with the most
+  Bytes host{};   ///< host bytes per device in the stage that uses the most
   Count fullest = 0;
   Partition partition;
-  TrainingFlops flops;  ///< of one micro-batch, whole model
+  TrainingFlops flops;  ///< FLOPs of one micro-batch for the whole model
   StepTime bound;       ///< at the datasheet's rates
   StepTime estimate;    ///< at measured or stated efficiencies; otherwise equal to `bound`
   bool estimated = false;
-  Count tokens = 0;  ///< tokens of one optimizer step, all replicas
+  Count tokens = 0;  ///< tokens in one optimizer step, over all replicas
 };
 
 /// Workspace for assembling steps; reusing it avoids allocations.
@@ -85,10 +86,10 @@ class StepWorkspace {
 /// start together when the slowest rank is done, since clipping needs the norm of all gradients. If a schedule
 /// validates updates afterward (validates_after), a rank's optimizer follows its own reduction, its next step follows
 /// its own optimizer, and the step time is set by the rank that takes longest from its first forward (including the
-/// gathers it waits for) to its update. Excludes the partial norms that ranks pass on meanwhile, rollbacks, and shifts
-/// between ranks of unequal work over later steps. The gradient reduction is followed by the once-per-step reductions:
-/// across tensor-parallel ranks, of the gradients of a token embedding shared by the first and last stages, and between
-/// DualPipe's two model copies.
+/// gathers it waits for) to its update. Excludes the partial norms that ranks exchange in the meantime, rollbacks, and
+/// shifts between ranks of unequal work over later steps. The gradient reduction is followed by the once-per-step
+/// reductions: across tensor-parallel ranks, of the gradients of a token embedding shared by the first and last stages,
+/// and between DualPipe's two model copies.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 /// Assembles the estimate from the rows of price() for this plan and layout.
@@ -112,8 +113,8 @@ constexpr Efficiency leading(const Prices& prices) {
 /// Layer costs in seconds per micro-batch, and the partition computed from them.
 RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs);
-/// The layers of every chunk: as stated in the layout, otherwise balanced by seconds at leading() rates (the bound uses
-/// the same chunks), or by FLOPs without a device. `rows`: at those rates.
+/// The partition given in the layout, otherwise one that is balanced by seconds at leading() rates (the bound uses the
+/// same chunks), or by FLOPs without a device. `rows`: seconds of the rows at those rates.
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 
@@ -124,11 +125,11 @@ Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const 
 Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
                     Bytes process = {});
 
-/// Host bytes per device of the stage with the most; 0 without offload.
+/// Host bytes per device in the stage that uses the most; 0 without offload.
 Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition);
 
 /// Runs an automatic schedule with equal times for forward, input gradients and weight gradients of every layer: the
-/// order used to count its memory. Leaves the slots in `room`, without repeating rounds.
+/// order for which its memory is counted. Leaves the slots in `room`, without repeated rounds.
 void run_automatic(const Pipeline& p, const Partition& partition, MakespanWorkspace& room);
 
 /// Tokens per second of the whole run; model and hardware FLOPs utilization of its devices.

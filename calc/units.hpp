@@ -13,7 +13,7 @@ namespace llmcalc {
 using Count = std::int64_t;        ///< parameters, tokens, dimensions, ranks: the field's name specifies which
 using Int128 = unsigned __int128;  ///< FLOPs: a training run exceeds 2^64
 
-/// Thrown when a count or a number of bytes exceeds 2^63, or a number of FLOPs 2^128.
+/// Thrown when a count or a number of bytes exceeds 2^63, or a number of FLOPs exceeds 2^128.
 struct Overflow : std::overflow_error {
   Overflow() : std::overflow_error("a count exceeds 2^63") {}
 };

@@ -31,8 +31,8 @@ Count encoder_end(const LayerKinds& kinds);
 /// All shared tensors, ordered by source layer.
 std::vector<CrossLayerTensor> cross_layer_tensors(const LayerKinds& kinds);
 
-/// Bytes of tensors shared by earlier layers that are live while a layer of a kind runs; maximum over the layers of
-/// this kind. each(k): bytes that a layer of kind k shares.
+/// Bytes of earlier layers' shared tensors that are live while a layer of this kind runs; the maximum over all layers
+/// of the kind. each(k): bytes that a layer of kind k shares.
 template <typename Each>
 Bytes cross_layer_bytes(const std::vector<CrossLayerTensor>& all, const LayerKind& kind, const Each& each) {
   Bytes most;

@@ -20,7 +20,7 @@ void insert(LayerKinds& kinds, const LayerKind& kind) {
   std::rotate(std::find_if(kinds.begin(), last, later), last, kinds.end());
 }
 
-/// Layers of list i; i = 0: the layers that are in no list.
+/// Layers in list i; if i = 0, the layers in no list.
 template <typename List>
 LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
   if (i > 0) return list[i - 1].layers;

@@ -49,7 +49,7 @@ std::size_t unlike_kinds(const Arch& arch);
 LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const LowPrecision& low_precision = {});
 
 /// The layer of an MTP module. In a model of shortcut blocks it is half a block: attention and the dense MLP
-/// (LongCat-Flash). Its matmuls are in the plan's format.
+/// (LongCat-Flash). Its matmuls use the plan's format.
 LayerKind mtp_layer(const Arch& arch);
 
 /// Index in `kinds` of a layer's kind.

@@ -51,7 +51,7 @@ class LayerSet {
       if (bits_[i] != 0) return static_cast<Count>(64 * i) + std::countr_zero(bits_[i]);
     return -1;
   }
-  /// The indices that are also in `other` (keep = true), or the ones that are not.
+  /// The indices that are also in `other` (keep = true), or those that are not (keep = false).
   constexpr LayerSet filtered(const LayerSet& other, bool keep) const {
     LayerSet s;
     for (std::size_t i = 0; i < bits_.size(); ++i) s.bits_[i] = bits_[i] & (keep ? other.bits_[i] : ~other.bits_[i]);

@@ -123,7 +123,7 @@ struct ReachOf {
   bool chunked = false;
   constexpr bool operator==(const ReachOf&) const = default;
   constexpr bool limited() const { return tokens > 0; }
-  /// Tokens on each side in a bidirectional window.
+  /// Number of tokens on each side in a bidirectional window.
   constexpr Int side() const { return tokens / 2; }
   /// The first token that token t sees.
   constexpr Int first(Int t) const {
@@ -139,7 +139,7 @@ struct ReachOf {
     const Int behind = chunked ? first(t) + tokens : t + tokens;
     return behind < all ? behind : all;
   }
-  /// Number of tokens cached out of `all`. A chunk needs as large a cache as a window (hf cache_utils.py treats them
+  /// Number of tokens cached out of `all`. A chunk needs a cache as large as a window's (hf cache_utils.py treats them
   /// the same way).
   constexpr Int held(Int all) const { return tokens > 0 && tokens < all ? tokens : all; }
 };
@@ -196,9 +196,9 @@ struct Recurrent {
   Count chunk = 0;              ///< tokens per chunk in the kernels of prefill and training; 0: token by token
   Count state_bytes = 4;        ///< bytes per state element; 4: float32
   constexpr bool operator==(const Recurrent&) const = default;
-  /// Channels of all heads' values.
+  /// Total width of the values of all heads.
   constexpr Count width() const { return mul(heads, head_dim); }
-  /// Whether it mixes an earlier layer's values into its own, and whether later layers may read its values.
+  /// Whether the recurrence mixes an earlier layer's values into its own, and whether later layers may read its values.
   constexpr bool reads_values() const { return value_rank > 0; }
   constexpr bool gives_values() const { return kind == RecurrentKind::rwkv7 && value_rank == 0; }
 };
@@ -235,8 +235,8 @@ struct Mixer {
   /// Output width of the projections for a pooled key: twice the key's width if pooled groups overlap.
   constexpr Count pool_width(Count key) const { return compressed.overlap ? mul(2, key) : key; }
   constexpr Count attention_width() const { return mul(heads, v_dim()); }
-  /// Whether it reads the keys and values (or only the values) of an earlier layer, and whether later layers may read
-  /// its own.
+  /// Whether the mixer reads an earlier layer's keys and values (or only its values), and whether later layers may read
+  /// this mixer's.
   constexpr bool reads_kv() const { return shared_kv || recurrent.reads_values(); }
   constexpr bool gives_kv() const {
     return (attention == AttentionKind::grouped && !shared_kv) || recurrent.gives_values();

@@ -15,7 +15,8 @@ namespace llmcalc {
 enum class RopeScaling : std::uint8_t {
   none,
   linear,   ///< positions divided by the factor
-  dynamic,  ///< the base grows with the text length (NTK-aware); cached keys keep the rotations they were computed with
+  dynamic,  ///< the base grows with the sequence length (NTK-aware); cached keys keep the rotations they were computed
+            ///< with
   yarn,     ///< per frequency band (arXiv:2309.00071)
   llama3    ///< per frequency band, Llama 3.1
 };
@@ -45,9 +46,9 @@ struct Numerics {
   double score_scale = 0;      ///< factor on q k'; 0: 1 / sqrt(query width)
   double score_cap = 0;        ///< scores s become cap tanh(s / cap) (Gemma 2); 0: no cap
   double logit_cap = 0;        ///< cap on the logits, in the same form
-  Count farthest = 128;        ///< relative positions: distances from this one on share a bucket (T5)
-  Rope rope{};                 ///< layers that see all tokens
-  Rope local_rope{};           ///< layers with a window (different in Gemma 3)
+  Count farthest = 128;        ///< relative positions: all distances of at least this value share one bucket (T5)
+  Rope rope{};                 ///< for layers that see all tokens
+  Rope local_rope{};           ///< for layers with a window (different in Gemma 3)
   constexpr bool operator==(const Numerics&) const = default;
 };
 

@@ -10,11 +10,11 @@ Pointwise over_streams(const SegmentBuilder& b, PointwiseKind kind) {
   return {.kind = kind, .rows = b.tokens(), .width = mul(n, b.arch().hidden), .top_k = n};
 }
 
-/// Names of the operators that compute n values per token, and mixing weights from these values.
+/// Names of the operators that compute n values per token and derive mixing weights from them.
 struct WeightNames {
   std::string_view norm, router, act, weights;
 };
-/// Mixing weights per token. `first`: counts the parameters of norm and router.
+/// Mixing weights per token. `first`: whether this call counts the parameters of the norm and the router.
 TensorId weights(SegmentBuilder& b, const WeightNames& names, TensorId x, Count made, bool first) {
   const Count d = b.arch().hidden, n = b.arch().streams, t = b.tokens();
   const TensorId normed = b.add(names.norm, norm, Norm{t, d, first ? d : 0}, Split::tokens, x);

@@ -5,22 +5,22 @@
 ///   q_i = p_i + (1 + k_i) (y - p_0)             after the layer: y = layer(p_0), k = W_k m(y), n weights
 ///   m(z) = tanh(W_m norm(z))                    n values; norm and W_m are the same for both
 /// At the ends of the model each stream after the first has a hidden x hidden projection, rescaled to the first
-/// stream's magnitude. All operators are replicated on every rank. Not counted: FLOPs of magnitudes and mixes, constant
-/// factors.
+/// stream's magnitude. All operators are replicated on every rank. Not counted: constant factors, and the FLOPs of
+/// rescaling and mixing.
 
 #include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 
-/// Residual streams computed from the embedding x; in the head, their mean.
+/// Residual streams computed from the embedding x, and their mean, which the head reads.
 TensorId stacked_streams(SegmentBuilder& builder, TensorId x);
 TensorId merged_streams(SegmentBuilder& builder, TensorId x, Count rows);
 
-/// Predicted streams p; the layer reads the first of them.
+/// The predicted streams p; the layer reads the first of them.
 TensorId predicted_streams(SegmentBuilder& builder, TensorId x);
-/// `predicted`, corrected by the layer's result.
+/// The streams `predicted`, corrected by the layer's result.
 TensorId corrected_streams(SegmentBuilder& builder, TensorId predicted, TensorId result);
-/// First stream, scaled by `hidden` learned factors; it gates the per-layer input.
+/// The first stream, scaled by `hidden` learned factors; it gates the per-layer input.
 TensorId first_stream(SegmentBuilder& builder, TensorId x);
 /// Adds y to all streams but the first.
 TensorId shared_with_streams(SegmentBuilder& builder, TensorId x, TensorId y);

@@ -50,7 +50,8 @@ void project_kv(SegmentBuilder& b, TensorId x, Qkv& r) {
             : b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim());
 }
 
-/// Norms queries and `kv_heads` heads of keys. A layer that reads another layer's keys norms only queries.
+/// Applies norms to the queries and to `kv_heads` heads of keys; only to the queries if the layer reads another layer's
+/// keys.
 void norm_queries_and_keys(SegmentBuilder& b, Qkv& r, Count kv_heads) {
   const Mixer& a = b.mixer();
   if (a.qk_norm == QkNorm::none) return;
@@ -141,7 +142,7 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                   a.v_dim());
 }
 
-/// Queries of latent attention: through a low rank with a norm, or directly (q_rank 0).
+/// Queries of latent attention, projected through a low rank with a norm, or directly (q_rank 0).
 LatentQueries latent_queries(SegmentBuilder& b, TensorId x) {
   const Mixer& a = b.mixer();
   const Count head = a.latent.nope_dim + a.latent.rope_dim;
@@ -203,8 +204,8 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
 }
 
 /// Lightning attention of MiniMax: q, k, v of all heads, a norm on the output, a sigmoid gate from the input; norms of
-/// queries and keys if the model's attention has them (Ling 2.5). Omits a rotation (Ling 2.5), which has no parameters
-/// or FLOPs.
+/// queries and keys if the model's attention has them (Ling 2.5). Ling 2.5's rotation is omitted, because it has no
+/// parameters or FLOPs.
 TensorId linear_attention(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Count w = mul(a.heads, a.head_dim);
@@ -269,10 +270,10 @@ constexpr SubLayerNames mlp_names{"mlp.mix", "mlp.norm",           "mlp.post_nor
                                   "mlp.add", "mlp.stream_weights", "mlp.gather",    "mlp.spread"};
 
 /// One sub-layer with hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py). A matrix maps n residual streams x
-/// (tokens, n hidden) to n weights that sum the streams into the input of f, n weights that spread the result of f over
-/// the streams, and n x n weights that mix the streams. Operators that read these weights apply three learned scales
-/// and a bias per weight after the norm of the streams; the first counts these parameters. Not counted: FLOPs of the
-/// norm, of sigmoids and of balancing the n x n weights.
+/// (tokens, n hidden) to n weights that sum the streams into the input of f, n weights that distribute the result of f
+/// to the streams, and n x n weights that mix the streams. Operators that read these weights apply three learned scales
+/// and a bias per weight after the norm of the streams; the first of these operators counts the parameters. Not
+/// counted: FLOPs of the norm, of sigmoids and of balancing the n x n weights.
 template <typename F>
 TensorId streamed_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
@@ -348,8 +349,8 @@ TensorId alternating_block(SegmentBuilder& b, const LayerKind& kind) {
   return corrected;
 }
 
-/// A serial layer. Cross-attention, if any, runs between mixer and MLP; per-layer input and output scale follow the
-/// MLP.
+/// A serial layer. Cross-attention, if any, runs between the mixer and the MLP; the per-layer input and the output
+/// scale follow the MLP.
 TensorId serial_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   TensorId x = block_input;

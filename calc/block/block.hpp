@@ -23,7 +23,7 @@ struct Step {
   LoraTargets lora_targets{};
   Frozen frozen{};               ///< other frozen parts
   Count mtp = 0;                 ///< number of MTP modules, which run after the head
-  LowPrecision low_precision{};  ///< matmuls of the blocks that use the plan's format if it has fewer than 16 bits
+  LowPrecision low_precision{};  ///< which of the blocks' matmuls use the plan's format if it has fewer than 16 bits
   constexpr Count tokens() const { return mul(sequences, queries); }
 };
 
@@ -31,13 +31,13 @@ struct Step {
 /// begins with one token after the prompt. Unchanged in training and for all other models.
 Step half_step(const Arch& arch, const Step& step, bool encoder);
 
-/// Token embedding (with learned positions, embedding norm and dropout) up to the first block's input.
+/// Operators from the token embedding (with learned positions, embedding norm and dropout) to the first block's input.
 OpList embedding_ops(const Arch& arch, const Step& step);
 
-/// One block of the given kind.
+/// Operators of one block of the given kind.
 OpList block_ops(const Arch& arch, const LayerKind& kind, const Step& step);
 
-/// Final norm, head and, in training, the loss.
+/// Operators of the final norm, the head and, in training, the loss.
 OpList head_ops(const Arch& arch, const Step& step);
 
 /// Input of an MTP module: token embedding, norms and projection. W [h ; e] is computed as W_h h + W_e e, which has the

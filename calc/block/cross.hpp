@@ -4,12 +4,12 @@
 ///
 /// The encoder's result (tokens, hidden) is live until the last layer has run and is saved for backward once. Every
 /// decoder layer adds to its gradient, which is live in backward from the last layer to the encoder's end. The
-/// decoder's embedded tokens, or in backward their gradient, stay live while the encoder runs. A decode step reads keys
-/// and values of the encoder's tokens from the cache; only the prefill runs their projections. The prefill also runs
-/// and caches the token that begins the decoder, which every step sees. Relative positions are biases, (queries x keys)
-/// values per head, which all layers of a stack add to their scores; the biases and their gradient live as long as the
-/// encoder's result. In a decode step, the attention core reads the biases from the table. Not counted: the mapping of
-/// distances to table rows.
+/// decoder's embedded tokens, or in backward their gradient, stay live while the encoder runs. A decode step reads the
+/// keys and values of the encoder's tokens from the cache; only the prefill runs their projections. The prefill also
+/// runs and caches the token that begins the decoder, which every step sees. Relative positions enter as biases,
+/// (queries x keys) values per head, which all layers of a stack add to their scores; the biases and their gradient
+/// live as long as the encoder's result. In a decode step, the attention core reads the biases from the table. Not
+/// counted: the mapping of distances to table rows.
 
 #include "calc/block/segment_builder.hpp"
 
@@ -18,7 +18,7 @@ namespace llmcalc {
 /// Cross-attention to the encoder's result: the second attention of a layer.
 TensorId cross_attention(SegmentBuilder& builder, TensorId x);
 
-/// Number of tokens that encoder and decoder together look up in the token embedding.
+/// Total number of tokens that the encoder and decoder look up in the token embedding.
 Count embedded_tokens(const Arch& arch, const Step& step);
 
 /// Computes the biases that relative positions add to the scores of both stacks. The embedding x remains the segment's

@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Outputs of an encoder for the first token of each sequence: tanh of a dense layer, and two logits for a pair of
+/// Adds an encoder's outputs for the first token of each sequence: tanh of a dense layer, and two logits for a pair of
 /// sentences. Their loss is not counted.
 void add_pooled(SegmentBuilder& builder);
 

@@ -8,15 +8,15 @@
 /// selected keys trains the indexer (arXiv:2512.02556, 2.1). Counted: the backward pass of that loss from the scores to
 /// the weights. Not counted: the loss and its target, which is computed from the attention probabilities; Hadamard
 /// transforms of queries and key, ReLU, the weighted sum over heads, and the search for the largest scores. The model's
-/// loss treats the selection as constant and therefore trains no indexer weight.
+/// loss treats the selection as constant and therefore does not train the indexer's weights.
 
 #include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 
-/// The keys that the layer selects, by the index scores of its input x (tokens, hidden) and, for a lightning indexer,
-/// of the normed low-rank queries `low` (tokens, q_rank); or an earlier layer's selection. no_tensor if the layer reads
-/// all keys.
+/// The keys that the layer selects: those with the highest index scores, computed from its input x (tokens, hidden)
+/// and, for a lightning indexer, from the normed low-rank queries `low` (tokens, q_rank), or an earlier layer's
+/// selection. Returns no_tensor if the layer reads all keys.
 TensorId chosen_keys(SegmentBuilder& b, TensorId x, TensorId low);
 
 }  // namespace llmcalc

@@ -16,10 +16,11 @@
 
 namespace llmcalc {
 
-/// Tensors in the mix before a layer's first sub-layer, ceil(i/n) + 1, or before its later ones, floor(i/n) + 2.
+/// Number of tensors in the mix before a layer's first sub-layer, ceil(i/n) + 1, or before its later ones, floor(i/n) +
+/// 2.
 Count mixed_tensors(const Arch& arch, Count layer, bool first);
 
-/// Tensors in the head's mix: ceil(L/n) + 1.
+/// Number of tensors in the head's mix: ceil(L/n) + 1.
 Count mixed_at_end(const Arch& arch);
 
 /// Sets the number of tensors in `op` if it is a mix of layer `layer`. Other operators are unchanged.
@@ -29,7 +30,7 @@ void set_mixed(Op& op, const Arch& arch, Count layer);
 /// stream if a block begins there.
 TensorId mixed_residual(SegmentBuilder& builder, std::string_view name, TensorId x, bool first);
 
-/// Mix before the head, for `rows` tokens.
+/// The mix before the head, for `rows` tokens.
 TensorId mixed_at_end(SegmentBuilder& builder, TensorId x, Count rows);
 
 }  // namespace llmcalc

@@ -60,7 +60,7 @@ TensorId shared_experts(SegmentBuilder& b, TensorId x) {
   return b.pointwise("mlp.shared_scale", Component::mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
 }
 
-/// Logits of the router, which may begin with a norm.
+/// Router logits. The router may begin with a norm.
 TensorId router(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;

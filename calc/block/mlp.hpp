@@ -8,8 +8,8 @@ namespace llmcalc {
 /// A dense MLP of width `width` on x (tokens, hidden).
 TensorId dense_mlp(SegmentBuilder& b, TensorId x, Count width);
 
-/// Mixture of experts: router, dispatch of every token to its experts, the experts' MLPs, combination. Experts that
-/// return their input add it, weighted by the sum of their gates. `routed_by`: the router's input.
+/// Mixture of experts: router, dispatch of every token to its experts, the experts' MLPs, combination. Zero experts
+/// contribute their input, weighted by the sum of their gates. `routed_by`: the router's input.
 TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by);
 
 }  // namespace llmcalc

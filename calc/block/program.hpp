@@ -16,7 +16,7 @@ enum class SegmentKind : std::uint8_t { embedding, block, head };
 
 struct Segment {
   SegmentKind kind;
-  const LayerKind& layer;  ///< kind of the block's layers; default for embedding and head
+  const LayerKind& layer;  ///< kind of the block's layers; default for the embedding and the head
   Count repeats;
   Count input_elements;  ///< elements of the segment's input on this rank
   const OpList& whole;   ///< operators before sharding
@@ -60,7 +60,7 @@ constexpr Step decode_step(const Plan& p, Count context) {
           .low_precision = {.parts = p.multiplied}};
 }
 
-/// The step that verifies one drafted token of each MTP module and in which the modules draft the next tokens. Its
+/// The step that verifies one drafted token per MTP module and then drafts the next tokens with the modules. Its
 /// queries are the token at `context` (inclusive) and one more token per module. Modules read all of these tokens,
 /// because any of them may have been accepted; the result at the last position is the next draft.
 constexpr Step drafting_step(const Plan& p, Count context) {

@@ -38,8 +38,8 @@ class Recurrence {
   }
 
   /// I channels with a state of N each. The step's projection goes through a low rank; B and C are shared by all
-  /// channels; Jamba norms all three. A_log (I N) and D (I) are parameters of the core. Heads of P channels share a
-  /// step, an A_log and a D (PLaMo 2).
+  /// channels; Jamba normalizes all three. A_log (I N) and D (I) are parameters of the core. Heads of P channels share
+  /// a step, an A_log and a D (PLaMo 2).
   TensorId mamba() {
     const Count i = r_.width(), h = r_.heads, n = r_.key_dim, p = r_.head_dim;
     const TensorId x = convolved("ssm.x", "ssm.x_conv", i, p);
@@ -74,8 +74,8 @@ class Recurrence {
   /// mixed in, the mixing share. The state loses its component along the removal key, at a rate set by the learning
   /// rate, and gains the value along the other key. Both keys come from one projection: the removal key is multiplied
   /// by learned weights k_k and normalized to length 1 (a norm per head), the other key is gated by the learning rate
-  /// (k_a). A LayerNorm per head, the token's bonus (r_k) and the gate follow. Kernels that read decay and learning
-  /// rate compute them from their projections.
+  /// (k_a). A LayerNorm per head, the token's bonus (r_k) and the gate follow. Kernels that read the decay or the
+  /// learning rate compute it from the respective projection.
   TensorId rwkv7() {
     const Count w = r_.width(), d = r_.head_dim;
     x_ = mixes("rwkv.shift", 6);
@@ -181,7 +181,7 @@ class Recurrence {
     const TensorId low = b_.linear(down, Component::attention, Split::tokens, x_, b_.arch().hidden, r_.rank, false);
     return b_.linear(up, Component::attention, Split::column, low, r_.rank, r_.width(), false, r_.head_dim);
   }
-  /// RMSNorm of a part of `low` of width `width`; `low` itself if there are no inner norms.
+  /// RMSNorm over a `width`-wide part of `low`; returns `low` unchanged if there are no inner norms.
   TensorId inner_norm(std::string_view name, Count width, TensorId low) {
     return r_.inner_norms ? b_.add(name, Component::attention, Norm{b_.tokens(), width, width}, Split::tokens, low)
                           : low;

@@ -13,15 +13,16 @@ namespace {
 AttentionFlops executed_convention(Count queries, const Pricing& p) {
   return p.attention == AttentionImpl::naive && queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
-/// Twice the query-key pairs per head and sequence; for a packed sequence, the sum over its documents.
+/// Twice the number of query-key pairs per head and sequence; for a packed sequence, summed over its documents.
 Count pairs_twice(Count queries, Count past, const Pairs& of, const Documents& documents) {
   if (documents.empty()) return twice_pairs(queries, past, of);
   Count all = 0;
   for (const DocumentRun& d : documents) all = add(all, mul(d.count, twice_pairs(d.length, 0, of)));
   return all;
 }
-/// FLOPs, `width` per doubled pair. Ranks that share the pairs have equal parts: exact if every query sees all earlier
-/// tokens (calc/parallel/context.hpp), rounded up under a window, whose first queries see fewer keys.
+/// FLOPs of the scored pairs: for each head and sequence, `width` times pairs_twice(). Ranks that share the pairs get
+/// equal parts: exact if every query sees all earlier tokens (calc/parallel/context.hpp), rounded up under a window,
+/// whose first queries see fewer keys.
 Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documents& documents) {
   const Flops all = flops(s.sequences, s.heads, width, pairs_twice(s.all_queries(), s.past(), of, documents));
   if (s.pair_ranks == 1) return all;
@@ -41,7 +42,7 @@ Cost core_cost(const Attention& s, const Pricing& p) {
           .executed =
               every_pair ? pair_flops(s, width, every, {}) : pair_flops(s, width, scored_pairs(s, done), p.documents)};
 }
-/// Number of keys over all tokens, including pooled keys.
+/// Number of keys for all tokens, including pooled keys.
 Count all_keys(const Attention& s) { return s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys; }
 /// Cached rows that a pass reads. Decode: the rows in reach of any new token or, if an indexer selects keys, one
 /// selection per new token. Prefill and encoders: all rows.

@@ -9,7 +9,7 @@ namespace {
 
 using shape_costs::d;
 
-// ---- Elements of the result.
+// ---- Number of elements in the result.
 
 Count out_elements(const Lookup& s) { return mul(s.tokens, s.width); }
 Count out_elements(const Linear& s) { return mul(s.rows, s.out); }

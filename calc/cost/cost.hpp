@@ -43,7 +43,8 @@ constexpr Cost operator*(Count n, const Cost& c) {
   return {n * c.model, n * c.executed, {m * c.moved.weights, m * c.moved.cache, m * c.moved.activations}};
 }
 
-/// Kernels of an operator. The two gradients of a matmul are two kernels; other operators compute both in the first.
+/// Kernels of an operator. The two gradients of a matmul take two kernels; other operators compute both in
+/// backward_input.
 enum class Direction : std::uint8_t { forward, backward_input, backward_weight };
 constexpr bool is_backward(Direction d) { return d != Direction::forward; }
 
@@ -68,7 +69,7 @@ Cost backward(const Op& op, const Pricing& p);
 struct Learned {
   Count total = 0;
   Count idle = 0;    ///< parameters in routed experts that a given token does not visit
-  Count matmul = 0;  ///< used in a matmul once per token: includes the head (even if tied), excludes idle experts
+  Count matmul = 0;  ///< parameters used in a matmul once per token: includes even a tied head, excludes idle experts
   Count matmul_idle = 0;
   Count frozen = 0;    ///< untrained parameters
   Count factored = 0;  ///< elements of Adafactor's state: rows + columns of a matrix, all of a vector
@@ -103,7 +104,7 @@ Learned learned(const Op& op);
 /// them. ReLU also counts as one, because shapes do not record the activation.
 double functions(const Shape& shape, bool is_backward);
 
-/// Elements of the result.
+/// Number of elements in the result.
 Count out_elements(const Shape& shape);
 /// Bytes of the result: values in the activation format, or indices.
 Bytes result_bytes(const Shape& shape, DType activation);

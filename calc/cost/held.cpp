@@ -48,7 +48,7 @@ Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Shift& s, const Pricing&) { return {.needs = {{true, s.moved}}}; }
 Held held(const Pointwise& s, const Pricing& p) {
   switch (s.kind) {
-    case PointwiseKind::scale:  // its result, which the next layer has kept until this point
+    case PointwiseKind::scale:  // the operator's result, which the next layer has kept alive until now
       return {.scratch_backward = bytes_of(p.activation, mul(s.rows, s.width))};
     case PointwiseKind::multiply:
     case PointwiseKind::gate:

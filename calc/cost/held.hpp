@@ -59,8 +59,8 @@ struct Held {
   Bytes scratch_backward{};
 };
 Held held(const Shape& shape, const Pricing& p);
-/// Bytes of an operator. A frozen matrix needs no input, a frozen table no ids, and an operator without a backward pass
-/// saves no tensors.
+/// Tensors and bytes that an operator needs. For backward, a frozen matrix does not need its input and a frozen table
+/// does not need its ids; an operator without a backward pass saves no tensors.
 Held held(const Op& op, const Pricing& p);
 
 /// Bytes of a rank's logits during the loss, for one chunk of tokens. Per logit: 4 (float32 log-softmax), the bytes of

@@ -57,7 +57,7 @@ double backward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::dispatch:
       return 2;
     case PointwiseKind::mix:
-      return 1 + 3 * d(top_k);  // adds to existing gradients of the tensors
+      return 1 + 3 * d(top_k);  // adds to the tensors' existing gradients
     case PointwiseKind::combine:
     case PointwiseKind::gather:
       return 1 + 2 * d(top_k);

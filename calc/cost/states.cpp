@@ -4,9 +4,10 @@
 
 namespace llmcalc::shape_costs {
 
-// ---- A state per head. Model FLOPs follow the recurrent form: 2 per state element and pass over the state. Executed
-// FLOPs count the matmuls, token by token or in chunks of C tokens; per token and head with an N x P state:
-//   token by token   4 N P, 2 N P more under the delta rule, and another 2 N P if it removes with a separate key
+// ---- Recurrences with a state per head. Model FLOPs follow the recurrent form: 2 per state element and pass over the
+// state. Executed FLOPs count the matmuls, token by token or in chunks of C tokens; per token and head with an N x P
+// state:
+//   token by token   4 N P, plus 2 N P under the delta rule and another 2 N P if removal has a separate key
 //   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
 //                                            updated (arXiv:2412.06464; excludes the inverse of the system)
 //   removal          8 C N + 8 C P + 8 N P   as delta, with scores, values and updates of both keys (arXiv:2503.14456)
@@ -14,12 +15,12 @@ namespace llmcalc::shape_costs {
 //                                            larger for the normalizer (arXiv:2405.04517)
 //   RG-LRU           2 P                     only a S + v, which is the output (arXiv:2402.19427)
 // The last chunk may have fewer tokens. Half of the C x C scores are masked but still computed. Excludes element-wise
-// decays and the normalization of queries and keys. Backward has two matmuls for each matmul of forward and recomputes
-// all but the read of the state (2 N P; in chunks also 2 C P, with two keys 4 C P), since states and scores are not
-// saved.
+// decays and the normalization of queries and keys. Backward has two matmuls per forward matmul and recomputes
+// everything except the read of the state (2 N P; in chunks also 2 C P, with two keys 4 C P), since states and scores
+// are not saved.
 
 namespace {
-/// Factors of the matmuls above; `reading`: factor of the in-chunk matmuls that produce the output.
+/// Coefficients of the matmuls above; `reading`: coefficient of the in-chunk matmuls that produce the output.
 struct RuleWork {
   Count state, scores, values, reading;
 };
@@ -72,9 +73,8 @@ Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w)
 }
 Learned learned(const LinearAttention& s) { return {.total = s.weights, .factored = s.weights}; }
 
-// ---- Convolution: `taps` multiply-adds per element, including zeros before the first token. Backward: the same for
-// the input gradient and for the weight gradient, and a third time to recompute the sums, for the activation's
-// derivative.
+// ---- Convolution: `taps` multiply-adds per element, including zeros before the first token. Backward: as many for the
+// input gradient, for the weight gradient, and for recomputing the sums, which the activation's derivative needs.
 
 namespace {
 double taps_and_bias(const Convolution& s) { return d(s.channels) * d(s.taps + (s.bias ? 1 : 0)); }

@@ -23,8 +23,8 @@ inline constexpr std::array<std::string_view, peak_count> peak_names{"fp64", "fp
                                                                      "bf16", "fp8",  "fp4",  "int8"};
 
 /// A format stores rows of elements: `element_bits` each, plus `group_bits` per group of `group` elements along the row
-/// (0: no groups; < 0: one group per row). Every `outer` groups of a tensor share `outer_bits` more (double
-/// quantization), and each tensor has `tensor_bytes` extra.
+/// (0: no groups; < 0: one group per row). Every `outer` groups of a tensor share another `outer_bits` (double
+/// quantization), and each tensor has an additional `tensor_bytes`.
 struct Format {
   std::string_view name;
   Count element_bits = 0, group = 0, group_bits = 0;

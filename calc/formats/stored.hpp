@@ -9,8 +9,8 @@ namespace llmcalc {
 /// Formats of an operator's weights; some formats leave tables, head, norms and biases in the compute format.
 struct Stored {
   DType matrix, vector;
-  DType operand, result;  ///< of its matmul: the activation or gradient, and the output
-  DType factor;           ///< of its matmul: the weight matrix as read
+  DType operand, result;  ///< for a matmul: formats of the activation or gradient that it reads, and of its output
+  DType factor;           ///< for a matmul: format of the weight matrix as it is read
 };
 /// The component whose format an operator's weights use. Norms of queries, keys and latent rows are stored as norms,
 /// although their parameters count as attention's.

@@ -37,9 +37,9 @@ enum class Owner : std::uint8_t {
 };
 inline constexpr std::size_t owner_count = 2;
 
-/// Bytes of a component whose tensors are not all in the component's format: `held`, in the checkpoint, and `nominal`,
-/// if all tensors were in that format. A subset of the tensors takes a share of `held` in proportion to its nominal
-/// bytes.
+/// Bytes of a component whose tensors are not all in the component's format. `held`: bytes in the checkpoint;
+/// `nominal`: bytes if all tensors were in that format. A subset of the tensors takes a share of `held` in proportion
+/// to its nominal bytes.
 struct HeldBytes {
   Bytes held{}, nominal{};
   constexpr bool operator==(const HeldBytes&) const = default;
@@ -72,7 +72,8 @@ class WeightFormats {
   /// Sets a checkpoint's byte counts for the component, of the model or of all its MTP modules.
   constexpr void hold(Component c, const HeldBytes& h, Owner owner = Owner::model) { of(c, owner) = h; }
   constexpr const HeldBytes& held_of(Component c) const { return of(c, Owner::model); }
-  /// Whether checkpoint byte counts are set for the component; all of its tensors are then counted in its format.
+  /// Whether checkpoint byte counts are set for the component. If so, all of its tensors are nominally counted in the
+  /// component's format.
   constexpr bool is_held(Component c, Owner owner = Owner::model) const { return of(c, owner) != HeldBytes(); }
   constexpr bool any_held(Owner owner) const {
     const auto& all = held_[static_cast<std::size_t>(owner)];

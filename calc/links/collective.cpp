@@ -44,7 +44,7 @@ CollectiveSchedule rooted(Algorithm algorithm, Count n) {
 
 /// All-reduce: two reduce-scatter costs (ring, recursive), or a reduction and a broadcast (tree, naive). A switch
 /// receives M from each rank while it sends M to each, using both directions of a link: one message up and one down.
-/// (Excludes the extra M/n of NVLink SHARP, which requests its sums by slices and sends each slice a second time.)
+/// (Excludes the extra M/n of NVLink SHARP, which requests its sums slice by slice and sends each slice a second time.)
 CollectiveSchedule all_reduce(Algorithm algorithm, Count n) {
   switch (algorithm) {
     case Algorithm::ring:

@@ -86,7 +86,7 @@ struct CollectiveSchedule {
   Ratio load;        ///< bytes sent over the busiest rank's link, in units of M
 };
 
-/// Upper bound on ranks, beyond any real machine; rounds do not overflow below it.
+/// Upper bound on the number of ranks, larger than any real machine; rounds do not overflow up to this bound.
 inline constexpr Count max_ranks = Count{1} << 40;
 
 /// Reason a collective is impossible. A value, not an exception.
@@ -105,7 +105,7 @@ std::string_view reason(CollectiveFlaw flaw) noexcept;
 CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                                const Link& link) noexcept;
 
-/// Rounds and load, if the operation has the algorithm. ranks >= 1. `torus`: the torus formed by these ranks.
+/// Rounds and load, if the operation supports the algorithm. ranks >= 1. `torus`: the torus formed by these ranks.
 std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, Count ranks,
                                                       const Torus& torus = {}) noexcept;
 
@@ -124,7 +124,7 @@ struct ByteFraction {
 
 /// Bytes load x M, with the load in lowest terms. Symmetric algorithms: bytes sent by each rank; others: bytes over the
 /// root's link in both directions; on a torus: includes forwarded data. Throws Overflow past 2^63. Precondition: the
-/// operation has the algorithm.
+/// operation supports the algorithm.
 ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                                const Torus& torus = {});
 

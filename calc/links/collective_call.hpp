@@ -31,8 +31,8 @@ class CollectiveCalls {
   const CollectiveCall* end() const { return list_.end(); }
 
  private:
-  // Tensor 3 (all-gather, reduce-scatter, all-reduce), context 2 more, expert 1, expert-tensor 2; the rest for other
-  // sizes.
+  // Capacity: 3 calls for tensor (all-gather, reduce-scatter, all-reduce), 2 more for context, 1 for expert and 2 for
+  // expert-tensor parallelism; the rest is for calls with other message sizes.
   InplaceVector<CollectiveCall, 16> list_;
 };
 
@@ -46,7 +46,8 @@ void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, b
 /// = E / nodes experts each, a node is missed if all K picks fall on the (A - 1) e experts of the other nodes:
 ///   A (1 - C((A - 1) e, K) / C(A e, K)) = A (1 - product over i < K of ((A - 1) e - i) / (A e - i))
 /// At most A and at most K. DeepSeek-V3 (arXiv:2412.19437, 2.1.2) limits nodes in this way. Not modeled: its routers
-/// pick the best-matching nodes and then among their experts; experts differ in popularity.
+/// first pick the best-matching nodes and then choose among their experts, and some experts are more popular than
+/// others.
 double expected_nodes(const ExpertRouting& r, double nodes, Count most);
 
 /// Seconds of collectives: messages x rounds x latency, and load x bytes / bandwidth.

@@ -15,7 +15,7 @@ Lines joined_lines(const Lines& g) {
   return follows ? Lines{{g.ranks(), g.inner.stride}, {}} : g;
 }
 
-/// Whether nodes of `devices` devices contain equal parts of every line of a kind.
+/// Whether nodes of `devices` devices contain equal parts of every line of the same kind as `l`.
 bool is_even(const Line& l, Count devices) {
   const Count block = mul(l.ranks, l.stride);
   const bool shared_out = block % devices == 0 && devices % l.stride == 0;
@@ -31,12 +31,12 @@ struct Placed {
   }
 };
 
-/// Ranks on devices before `end`, for a line whose first rank is on device `first`.
+/// Number of ranks on devices before `end`, for a line whose first rank is on device `first`.
 Count ranks_before(const Line& l, Count first, Count end) {
   return end <= first ? 0 : std::min(l.ranks, ceil_div(end - first, l.stride));
 }
 
-/// Ranks of a group on devices [begin, end).
+/// Number of ranks of a group on devices [begin, end).
 Count held(const Placed& g, Count begin, Count end) {
   Count n = 0, first = g.base;
   for (Count j = 0; j < g.lines.outer.ranks && first < end; ++j, first += g.lines.outer.stride)
@@ -67,8 +67,8 @@ Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   return m;
 }
 
-/// The parts, of `size` devices each, that one instance of a level joins; for the slowest instance in the group. An
-/// instance joins `joined` devices.
+/// The parts, of `size` devices each, that are joined by the slowest instance of a level in the group. Each instance
+/// joins `joined` devices.
 Meeting meet(const Placed& g, Count size, Count joined) {
   std::optional<Meeting> worst;
   for (Count begin = g.base / joined * joined; begin <= g.last(); begin += joined)
@@ -168,7 +168,7 @@ class Groups {
 
 }  // namespace
 
-/// Has a fast path for groups inside a node, which are the majority and whose routes a search requests often.
+/// Takes a fast path for groups inside a node, which are the majority and whose routes a search requests often.
 Route route(const Cluster& c, const Layout& l, Group g) {
   if (!is_inside(c, l, g)) return Groups(c, l, g).route();
   const Count n = ranks(l, g);

@@ -11,15 +11,15 @@ namespace llmcalc {
 /// the innermost level it is a single rank.
 struct Meeting {
   Count parts = 1;   ///< number of parts joined; 1: the level is not used
-  Count fewest = 1;  ///< ranks of the smallest part
-  Count most = 1;    ///< total ranks joined by the level
+  Count fewest = 1;  ///< number of ranks in the smallest part
+  Count most = 1;    ///< total number of ranks joined by the level
   constexpr bool operator==(const Meeting&) const = default;
 };
 
 /// The levels of a cluster, innermost first.
 using Route = std::array<Meeting, 4>;
 
-/// The route of the slowest group of a kind, which a step waits for. On the outermost level where routes differ, the
+/// The route of the slowest group of kind `g`, which a step waits for. On the outermost level where routes differ, the
 /// slowest has the smallest part, then the most parts. If groups divide evenly over the levels, all groups of a kind
 /// have the same route, and the product of `parts` is the size of the group.
 ///

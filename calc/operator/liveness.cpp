@@ -14,7 +14,8 @@ namespace {
 
 using OpId = std::uint8_t;
 
-/// A tensor: the operators that write it, read it last and need it first, and its treatment in backward.
+/// A tensor: its producer, its last reader, the first operator that needs it for backward, and its treatment in
+/// backward.
 struct LiveTensor {
   Bytes size;
   TensorId same;  ///< id of this tensor after aliasing
@@ -68,7 +69,7 @@ class Walk {
     return r_;
   }
 
-  /// The moments of the high-water marks. Precondition: run() was called.
+  /// The moments at which the high-water marks occur. Precondition: run() was called.
   WorstMoments moments() {
     WorstMoments w;
     for (std::size_t t = 0; t < ops_.tensors(); ++t) {
@@ -172,7 +173,7 @@ class Walk {
     x.first_need = x.producer;
     x.needed = p_.training();
     x.carried = true;
-    x.shared_kv = t != result_ && std::holds_alternative<Lookup>(ops_[x.producer].shape);  // distances
+    x.shared_kv = t != result_ && std::holds_alternative<Lookup>(ops_[x.producer].shape);  // relative-position biases
     x.in_place = t != result_ && !x.shared_kv && x.needed && x.asks;
     if (x.shared_kv) r_.awaited_by_encoder = r_.awaited;
     if (x.shared_kv) return share_onward(x);
@@ -373,15 +374,15 @@ class Walk {
     const bool moves = t != no_tensor && tensors_[t].outside && std::holds_alternative<Pointwise>(ops_[i].shape);
     return moves ? std::exchange(gradient[t], {}) : Bytes();
   }
-  /// Bytes of a tensor that are freed after this operator; 0 unless it is the last in backward to need the tensor.
+  /// Bytes of the tensor if it is freed after this operator, the last in backward to need it; otherwise 0.
   Bytes done_with(TensorId t, std::size_t i) const {
     if (t == no_tensor) return {};
     const LiveTensor& x = tensors_[t];
     return x.first_need == i && !x.in_place && (x.needed || x.alive_in_recompute) ? x.size : Bytes();
   }
 
-  /// Bytes of new gradients: of the inputs that require a gradient and do not have one yet. A sum hands its gradient to
-  /// the first such input and shares it with the second. A branch that dropout masks in place, or that waits (see
+  /// Bytes of new gradients: of the inputs that require a gradient and do not have one yet. A sum passes its gradient
+  /// to the first such input and shares it with the second. A branch that dropout masks in place, or that waits (see
   /// waits()), needs a copy unless it receives a gradient that no other tensor shares. In a weighted sum only the first
   /// input takes over the sum's gradient.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {

@@ -1,7 +1,8 @@
 #pragma once
-/// Tensor lifetimes: bytes saved for backward, and the high-water marks of forward and backward, from the operators'
-/// inputs and outputs. A tensor lives from the operator that writes it to its last reader, or until the backward pass
-/// that needs it. Rule: every operator saves its inputs, each tensor once (Goon, Korthikanti et al. 2022).
+/// Tensor lifetimes: bytes saved for backward, and the high-water marks of forward and backward, derived from the
+/// operators' inputs and outputs. A tensor lives from the operator that writes it to its last reader, or until the
+/// backward pass that needs it. Rule: every operator saves its inputs, each tensor once (Goon, Korthikanti et al.
+/// 2022).
 
 #include <array>
 #include <cassert>

@@ -1,7 +1,7 @@
 #pragma once
 /// Operators: a name, a shape, and the tensors read and written. The engine prices shapes, the reference transformer
-/// runs them, and the validator joins on them. Parameters, FLOPs, bytes and the tensors saved for backward all follow
-/// from the shape (calc/cost/cost.hpp).
+/// runs them, and the validator uses them as join keys. Parameters, FLOPs, bytes and the tensors saved for backward all
+/// follow from the shape (calc/cost/cost.hpp).
 
 #include <algorithm>
 #include <array>
@@ -71,7 +71,7 @@ struct Attention {
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Number of queries over all ranks.
   constexpr Count all_queries() const { return queries * pair_ranks; }
-  /// Tokens before the first query.
+  /// Number of tokens before the first query.
   constexpr Count past() const { return keys - all_queries(); }
   /// Number of pooled keys that the query of token t sees: one per complete group up to t, or the selected keys.
   constexpr Count pooled_seen(Count t) const {
@@ -102,9 +102,9 @@ struct IndexScores {
   Count pooled = 0;  ///< tokens per pooled key; 0: every token has a key
   constexpr bool operator==(const IndexScores&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
-  /// Tokens before the first query.
+  /// Number of tokens before the first query.
   constexpr Count past() const { return keys - queries; }
-  /// Number of keys over all tokens.
+  /// Number of keys for all tokens.
   constexpr Count all_keys() const { return pooled > 0 ? ceil_div(keys, pooled) : keys; }
   /// Number of indices in the selection.
   constexpr Count chosen() const { return mul(rows(), selection.indices(all_keys())); }
@@ -173,10 +173,10 @@ struct Convolution {
   constexpr Count rows() const { return mul(sequences, queries); }
 };
 
-/// y (sequences, queries, mixes x width): `mixes` times x + (x' - x) m, all in one kernel. x' is the token before x,
-/// zeros before the first; each m has `width` learned shares. A sequence's cache stores the last token. moved: a second
-/// input (sequences, queries, mixes x width) is added to the shares. peeks: another shift of the same tokens caches the
-/// last token.
+/// y (sequences, queries, mixes x width): `mixes` different blends x + (x' - x) m, all in one kernel. x' is the token
+/// before x, zeros before the first; each m has `width` learned shares. A sequence's cache stores the last token.
+/// moved: a second input (sequences, queries, mixes x width) is added to the shares. peeks: another shift of the same
+/// tokens caches the last token.
 struct Shift {
   Count sequences = 0, queries = 0, width = 0, mixes = 1;
   bool moved = false, peeks = false;
@@ -187,7 +187,7 @@ struct Shift {
 
 /// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys, weighted by the softmax of their gates plus a
 /// learned bias per position in the group; keys and gates are (sequences, queries, wide). An incomplete last group of a
-/// pass counts.
+/// pass also counts.
 struct Pool {
   Count sequences = 0, queries = 0, width = 0, wide = 0, ratio = 1;
   constexpr bool operator==(const Pool&) const = default;
@@ -263,7 +263,7 @@ struct Collective {
 
 using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, Pool, LinearAttention, Convolution, Shift,
                            Pointwise, Loss, Collective>;
-/// Whether the work grows with the number of earlier tokens: attention cores and indexer scores.
+/// Whether the shape's work grows with the number of earlier tokens, as in attention cores and indexer scores.
 constexpr bool reads_past(const Shape& s) {
   return std::holds_alternative<Attention>(s) || std::holds_alternative<IndexScores>(s);
 }
@@ -294,7 +294,7 @@ enum class Split : std::uint8_t {
   inside,  ///< replicated on every rank, on all tokens, because it is between sharded operators (a router)
   column,  ///< out is sharded
   row,     ///< in is sharded; the ranks' results must be summed
-  heads,   ///< attention: heads are sharded; KV heads are replicated if there are fewer than ranks
+  heads,   ///< attention: heads are sharded; KV heads are replicated if there are fewer of them than ranks
   width,   ///< element-wise between sharded operators
   partial  ///< element-wise on results that must still be summed
 };
@@ -359,7 +359,7 @@ inline bool makes_logits(const Op& op) {
 }
 
 /// A list of up to 128 operators, stored in place. A tensor that no operator writes comes from another segment; a
-/// tensor other than the result that no operator reads is for other segments.
+/// tensor that no operator reads, other than the result, is read by other segments.
 class OpList : public InplaceVector<Op, 128> {
  public:
   TensorId new_tensor() { return next_++; }
@@ -373,7 +373,7 @@ class OpList : public InplaceVector<Op, 128> {
     cross_layer_ = from.cross_layer_;
     leaves_input_ = from.leaves_input_;
   }
-  /// The tensor that the next segment reads; no_tensor: the last tensor produced.
+  /// The tensor that the next segment reads; no_tensor if it is the last tensor produced.
   TensorId result() const { return result_; }
   /// Whether several later segments read the result.
   bool result_is_carried() const { return result_is_carried_; }
@@ -382,7 +382,8 @@ class OpList : public InplaceVector<Op, 128> {
   bool saves_input() const { return saves_input_; }
   void save_input() { saves_input_ = true; }
   void set_result(TensorId t) { result_ = t; }
-  /// The tensor that later layers read until one of them replaces it: an indexer's selection. no_tensor: there is none.
+  /// The tensor that later layers read until one of them replaces it: an indexer's selection. no_tensor if there is
+  /// none.
   TensorId cross_layer_tensors() const { return cross_layer_; }
   void share_onward(TensorId t) { cross_layer_ = t; }
   /// Whether a later segment also reads the input.

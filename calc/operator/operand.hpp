@@ -13,10 +13,10 @@
 /// weights' gradient, 128 x 128 blocks of weights, which serve both directions. MXFP8 (arXiv:2506.08027): both
 /// directions are quantized from the 16-bit tensor, because neither follows from the other. NVFP4 (arXiv:2509.25149):
 /// 16 x 16 blocks of weights, whose scale the matmul reads with every row of 16 elements; gradients are rounded
-/// stochastically, which changes no count. x and dy are quantized in every micro-batch, W once per step or more often.
-/// Not counted: casts, which read 16 bits and write the copies (a kernel that produces x or dy can also cast them, and
-/// then writes less than counted here); padding of scales and of experts' rows to whole tiles; Hadamard transforms. The
-/// rows of all experts are one tensor.
+/// stochastically, which does not affect any count. x and dy are quantized in every micro-batch, W once per step or
+/// more often. Not counted: casts, which read 16 bits and write the copies (a kernel that produces x or dy can also
+/// cast them, and then writes less than counted here); padding of scales and of experts' rows to whole tiles; Hadamard
+/// transforms. The rows of all experts are one tensor.
 
 #include "calc/formats/stored.hpp"
 #include "calc/operator/op.hpp"
@@ -34,7 +34,7 @@ double transposed_read(const Linear& s, const Stored& w);
 /// Expected number of distinct groups that `tokens` tokens visit, each choosing top_k at random:
 /// n (1 - (1 - k/n)^tokens). Assumes uniform, independent routing.
 double groups_touched(Count groups, Count top_k, Count tokens);
-/// Expected number of groups whose weights a matmul reads: all groups or, for experts, the ones that at least one token
+/// Expected number of groups whose weights a matmul reads: all groups or, for experts, those that at least one token
 /// visits. Tokens of all ranks choose among the experts of all ranks; this rank has an equal share of the rows, the
 /// groups and the expected number.
 double groups_touched(const Linear& s);

@@ -4,8 +4,8 @@
 
 namespace llmcalc {
 namespace {
-/// Twice the pairs within chunks: in whole chunks, and in the partial chunks of the first query and of the token after
-/// the last query.
+/// Twice the number of pairs within chunks: in whole chunks, and in the partial chunks of the first query and of the
+/// token after the last query.
 Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops convention) {
   const Count whole = keys / chunk - past / chunk, begin = past % chunk, end = keys % chunk;
   if (convention == AttentionFlops::full) {
@@ -40,8 +40,8 @@ Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops 
 }
 
 namespace {
-/// Pairs with pooled keys: token t sees one key per complete group of `pooled` tokens up to t, but no more than the
-/// selected number.
+/// Number of pairs with pooled keys: token t sees one key per complete group of `pooled` tokens up to t, but no more
+/// than the selected number.
 Count pooled_pairs(Count queries, Count past, const Pairs& p) {
   const Count keys = add(past, queries), all = keys / p.pooled, most = p.selection.chooses() ? p.selection.keys : all;
   if (p.convention == AttentionFlops::full) return mul(queries, std::min(all, most));
@@ -50,7 +50,7 @@ Count pooled_pairs(Count queries, Count past, const Pairs& p) {
 }  // namespace
 
 namespace {
-/// Twice the pairs of n tokens that see `side` tokens on each side; the first and the last tokens see fewer.
+/// Twice the number of pairs of n tokens that see `side` tokens on each side; the first and the last tokens see fewer.
 Count twice_pairs_of_both_sides(Count n, Count side) {
   const Count most = std::min(side, n - 1);
   return mul(2, mul(n, add(mul(2, most), 1)) - mul(most, most + 1));

@@ -21,8 +21,8 @@ struct Pairs {
   Selection selection{};
   Count pooled = 0;
   bool pooled_alone = false;
-  bool both_ways = false;  ///< tokens also see later tokens: under any convention all pairs count, or the pairs within
-                           ///< a window on both sides
+  bool both_ways = false;  ///< tokens also see later tokens: under any convention all pairs count or, with a window,
+                           ///< all pairs within it on both sides
 };
 Count twice_pairs(Count queries, Count past, const Pairs& pairs);
 

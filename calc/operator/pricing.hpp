@@ -20,9 +20,9 @@ struct Pricing {
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   LogitFormat logits = LogitFormat::fp32;
-  Count logit_bytes = 0;          ///< per logit, for LogitFormat::copies
+  Count logit_bytes = 0;          ///< bytes per logit, for LogitFormat::copies
   Count logit_chunks = 1;         ///< number of chunks of tokens that the loss processes one after another
-  DType trained = dtypes::bf16;   ///< weight format of adapters; all other weights are then frozen, in `weight`
+  DType trained = dtypes::bf16;   ///< weight format of adapters; all other weights are then frozen, in format `weight`
   RecomputeModules recomputed{};  ///< modules of a block that backward recomputes
   Documents documents{};          ///< documents of a packed sequence; empty: one document
   bool norm_stats = true, dropout = false;
@@ -38,7 +38,7 @@ struct Pricing {
   constexpr DType loss_input() const { return logits == LogitFormat::compute ? activation : dtypes::fp32; }
 };
 
-/// Micro-batches that each replica of the model runs in one optimizer step; global_batch covers all replicas.
+/// Number of micro-batches that each replica of the model runs in one optimizer step; global_batch covers all replicas.
 constexpr Count micro_batches(const Plan& p, const Layout& l) {
   return p.global_batch / mul(p.micro_batch, replicas(l));
 }

@@ -73,7 +73,7 @@ class ExpertPass {
     s.width = ceil_div(s.width, widths_);
   }
   template <typename S>
-  void divide(Split, S&) const {}  // experts have no other shapes
+  void divide(Split, S&) const {}  // operators of experts have no other shapes
 
   void send(const Op& dispatch) {
     const Pointwise& p = std::get<Pointwise>(dispatch.shape);

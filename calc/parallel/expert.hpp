@@ -8,8 +8,8 @@
 ///
 /// A rank routes its own tokens (with tensor parallelism its shard of the sequence), so that a rank's expert rows are
 /// own tokens x top_k x u. Routing is balanced except for Layout::expert_load: the rows of the most loaded rank
-/// relative to the balanced number; rows are rounded up. It multiplies the work and memory of that rank, and M as the
-/// most loaded rank receives it; with a capacity factor every rank sends this M.
+/// relative to the balanced number; rows are rounded up. This factor multiplies the work and memory of the most loaded
+/// rank, and the M that it receives; with a capacity factor every rank sends this M.
 ///
 /// If Layout::expert_nodes limits the nodes of a token's experts, a token crosses the network once per node, to the
 /// rank in the sender's position, which forwards it within the node (DeepSeek-V3, arXiv:2412.19437, 2.1.2 and 3.2.2).
@@ -20,7 +20,7 @@
 /// rank receives a token once for all its experts, so that X / K of M moves with X = expected_nodes() of ranks; engines
 /// that gather all tokens before the experts and scatter the sums after them send hardly more.
 ///
-/// Shared experts are dense MLPs and follow tensor parallelism; routers are replicated. Not counted: sorting of
+/// Shared experts are dense MLPs and are sharded by tensor parallelism; routers are replicated. Not counted: sorting of
 /// received rows by expert, and the gates and counts that are sent.
 
 #include "calc/layout.hpp"

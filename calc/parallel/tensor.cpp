@@ -87,7 +87,7 @@ void cut_width(const Op&, Collective&, Count) {}  // inserted by this pass
 
 bool works_inside(Split s) { return s != Split::tokens; }
 
-/// The element-wise operator if `op` is one of this kind, otherwise null.
+/// Returns the shape of `op` if it is an element-wise operator of this kind, otherwise null.
 const Pointwise* as_kind(const Op& op, PointwiseKind kind) {
   const Pointwise* p = std::get_if<Pointwise>(&op.shape);
   return p != nullptr && p->kind == kind ? p : nullptr;
@@ -134,7 +134,7 @@ class TensorWalk {
     const bool is_router = router_logits_ != no_tensor && op.out == router_logits_;
     return layout_.sp && works_inside(op.split) && (is_router || as_kind(op, PointwiseKind::route) != nullptr);
   }
-  /// Not counted: the gather of gates with the tokens.
+  /// Shards a router or its selection by tokens. Not counted: the gather of gates with the tokens.
   void route_own_tokens(const Op& op, Op& mine) {
     cut_tokens(mine.shape, layout_.tp);
     mine.split = Split::tokens;
@@ -259,10 +259,11 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const Linear* linear = std::get_if<Linear>(&op.shape);
     if (op.is_frozen() || op.borrowed) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
-    // Latent projections, because experts are sharded, and RWKV's receptance, which multiplies a partial sum. Gradients
-    // of a router's weights are not summed.
+    // Gradients of latent projections are summed because experts are sharded, those of RWKV's receptance because it
+    // multiplies a partial sum. Gradients of a router's weights are not summed.
     const bool around_experts = whole && op.component == Component::mlp && (norm || linear);
-    // Token shifts and low-rank projections, because their readers are sharded. An indexer is replicated.
+    // Gradients of token shifts and low-rank projections are summed because their readers are sharded. An indexer is
+    // replicated.
     const bool before_heads = std::holds_alternative<Shift>(op.shape) ||
                               (whole && op.component == Component::attention && linear && !op.detached);
     const Pointwise* factors = std::get_if<Pointwise>(&op.shape);

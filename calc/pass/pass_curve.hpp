@@ -21,7 +21,7 @@ PassEstimate assemble_pass(const Prices& prices, const ModelChunk& chunk, const 
 
 class PassCurve {
  public:
-  /// `largest_context`: the context of workspace().
+  /// `largest_context`: the context for which workspace() returns the peak.
   PassCurve(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count largest_context);
   /// The steps of one chunk; their FLOPs remain those of the whole model.
   PassCurve(const Arch& arch, const ModelChunk& chunk, const Plan& plan, const Layout& layout, const Cluster& cluster,

@@ -10,7 +10,7 @@ namespace llmcalc {
 /// Seconds of one inference pass by kind of work and communication: estimates if available, otherwise bounds.
 struct PassSpent {
   Spent parts;     ///< operators, their launches (Part::host), and communication by kind of parallelism
-  Seconds engine;  ///< the serving engine's loop around the pass
+  Seconds engine;  ///< the serving engine's overhead per pass
   Seconds total() const { return parts.total() + engine; }
 };
 

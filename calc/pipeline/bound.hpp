@@ -1,5 +1,5 @@
 #pragma once
-/// Lower bound on the time of a pipeline, without a simulation.
+/// Lower bound on the duration of a pipeline, without simulating it.
 
 #include "calc/pipeline/times.hpp"
 

@@ -11,7 +11,7 @@ namespace llmcalc {
 /// The maximum number of chunks per rank.
 inline constexpr std::size_t most_chunks = 128;
 
-/// Layers [first, end), with the embedding before them or the head after them.
+/// Layers [first, end), and whether the embedding precedes them and the head follows them.
 struct ModelChunk {
   Count first = 0, end = 0;
   bool embedding = true, head = true;

@@ -168,7 +168,7 @@ class ChunkTensors {
     const auto& parts = p_.mtp();
     return parts[0].alive.saved - shared_input() + saved_of_layer() + parts[2].alive.saved;
   }
-  /// Peak bytes of head and MTP modules. The logits of every head are live until its backward, unless the loss
+  /// Peak bytes of the head and the MTP modules. The logits of every head are live until its backward, unless the loss
   /// processes them in chunks. Saved bytes grow from module to module, so each part peaks in the last module; the
   /// head's backward also needs the gradient of the first module's input.
   Bytes peak_of_end() const {

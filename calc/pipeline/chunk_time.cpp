@@ -156,13 +156,13 @@ class ChunkClock {
       reduce += r;
     }
   };
-  /// Compute, reduction and transfer to the host, as a flow shop of three machines that layers pass one after another.
-  /// A longest path changes machines only at the ends of a run of equal layers.
+  /// Compute, reduction and transfer to the host, as a three-machine flow shop through which layers pass one after
+  /// another. A longest path changes machines only at the ends of a run of equal layers.
   struct LandingTail {
     double compute = 0, down = 0;
     double passed = 0,
-           landed = 0;  ///< seconds until the gradients of the layers visited so far are on the host, from the start of
-                        ///< their reduction and of their computation
+           landed = 0;  ///< seconds until the gradients of the layers visited so far are on the host, measured from the
+                        ///< start of their reduction and of their computation
     void precede(Count n, const Beat& b) {
       const double m = static_cast<double>(n);
       const auto after = [&](double layers) {
@@ -220,8 +220,8 @@ class ChunkClock {
     const double c = module_forward(), g = module_gathered();
     return beside(head, g) - head + static_cast<double>(times_.modules - 1) * beside(c, g) + c;
   }
-  /// Backward of the MTP modules under ZeRO-3, last to first; the gradients of the first module are reduced during the
-  /// head's backward.
+  /// Backward of the MTP modules under ZeRO-3, from last to first; the gradients of the first module are reduced during
+  /// the head's backward.
   template <typename F>
   double sharded_modules(const F& seconds, bool gathers, bool reduces) const {
     if (!chunk_.head || times_.modules == 0) return 0;
@@ -251,7 +251,8 @@ class ChunkClock {
   bool apart_;
 };
 
-/// Adds the stalls of ZeRO-2's reductions that overlap with the next micro-batch; the last one has no stall.
+/// Adds the stalls caused by ZeRO-2's reductions that overlap with the next micro-batch; the last reduction causes
+/// none.
 void wait_for_earlier(const ChunkClock& clock, Count micro_batches, ChunkSeconds& s) {
   const double m = static_cast<double>(micro_batches), share = (m - 1) / m;
   const double work = (s.forward + s.backward_input + s.backward_weight).value;

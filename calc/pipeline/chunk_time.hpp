@@ -36,11 +36,11 @@ struct ChunkSeconds {
 
 /// Overlap of data-parallel collectives with layers, by ZeRO stage:
 ///   0      gradients are all-reduced during the last micro-batch's backward, a layer at a time, as they are ready; in
-///          schedules with separate weight gradients, during these
+///          schedules with separate weight gradients, while these are computed
 ///   1      the same with a reduce-scatter; updated weights are gathered during the next step's first forward, layer by
 ///          layer from the start of the step
 ///   2      on one stage, as 1 but in every micro-batch: all reductions but the last overlap with the next
-///          micro-batch (DeepSpeed). In a pipeline, as 1: a step's gradients are accumulated whole
+///          micro-batch (DeepSpeed). In a pipeline, as 1: a step's gradients are accumulated unsharded
 ///          (accumulates_gradients) and reduced once
 ///   3      weights are gathered in every forward and backward, the next layer's while one runs; gradients of a layer
 ///          are reduced during the next one's backward. Embedding and head are one unit, gathered once per micro-batch;
@@ -55,7 +55,8 @@ ChunkSeconds chunk_seconds(const Prices& prices, const RowTimes& times, const La
 
 /// Seconds of a paired slot, a forward of one chunk and the backward of another. DualPipe overlaps the expert
 /// collectives of each with the work of the other (arXiv:2412.19437, 3.2.1). The slot takes the longer of work and
-/// collectives plus the exposed part of the shorter, but at most the sequential time. 0: no expert collectives.
+/// collectives plus the exposed part of the shorter, but at most the sequential time. Returns 0 if there are no expert
+/// collectives.
 Seconds paired_seconds(const ChunkSeconds& forward, const ChunkSeconds& backward, double hidden);
 
 /// Times of model chunk q, for the simulation of a pipeline.

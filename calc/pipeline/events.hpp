@@ -77,7 +77,7 @@ class Timeline {
   std::size_t stream(const TaskStream& s);
   /// Appends a task to its stream.
   std::size_t add(const Task& t);
-  /// Delays `task` until `before` ahead of the end of `other`.
+  /// Delays `task` until the time `before` ahead of the end of `other`.
   void wait_for(std::size_t task, std::size_t other, Seconds before = {}) { waits_.push_back({other, task, before}); }
   /// Computes every task's start and end; each stream runs its tasks in the order in which they were added. Returns the
   /// end of the last task, or nullopt if tasks wait for each other in a cycle.

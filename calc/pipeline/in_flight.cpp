@@ -57,8 +57,8 @@ class SavedTally {
   Bytes bytes_{}, most_{};
 };
 
-/// Repetitions of a run after which all counts have changed by the same amounts, with the same chunks in the same
-/// order; 0: no such number is worth searching for. A steady round of an interleaved pipeline leaves the counts
+/// Number of repetitions of a run after which all counts have changed by the same amounts, with the same chunks in the
+/// same order; 0 if no such number is worth searching for. A steady round of an interleaved pipeline leaves the counts
 /// unchanged.
 Count equal_repetitions(const Pipeline& p, const OrderRun& run) {
   if (p.schedule != Schedule::interleaved) return 1;

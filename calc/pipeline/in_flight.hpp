@@ -1,5 +1,5 @@
 #pragma once
-/// Peak memory of a rank's activations: saved for backward, and needed by a running chunk.
+/// Peak activation memory of a rank: tensors saved for backward, and tensors needed by a running chunk.
 
 #include <span>
 

@@ -14,10 +14,10 @@ namespace llmcalc {
 /// Steady runs are not always simulated to their end. A cut is the state after the same number of rounds on every rank:
 /// the clock of each rank, the ends of slots whose results have not been used, and the number of pending weight
 /// gradients. All later times depend only on this state, and on its times only through maxima, sums and, if weight
-/// gradients fill gaps, differences. So if a cut equals an earlier one with all times later by the same L, the same
-/// holds for all following cuts at this distance, and the rounds between can be skipped: as many whole distances as
-/// remain, each adding L. A state that is off by at most d adds an error of at most d per skipped distance (maxima and
-/// sums propagate errors but do not amplify them), so that d <= 1e-13 L keeps the total exact to 1e-13.
+/// gradients fill gaps, differences. So if a cut equals an earlier one except that all times are later by the same L,
+/// the same holds for all following cuts at this distance, and as many whole distances as remain can be skipped, each
+/// adding L. A state that is off by at most d adds an error of at most d per skipped distance (maxima and sums
+/// propagate errors but do not amplify them), so that d <= 1e-13 L keeps the total exact to 1e-13.
 class PipelineRun {
  public:
   PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, bool whole)
@@ -83,8 +83,8 @@ void PipelineRun::prepare() {
   for (Count r = 0; r < p_.ranks; ++r) prepare_rank(r);
 }
 
-/// Maximum number of micro-batches by which a chunk is ahead of the next chunk, in either direction: it has run their
-/// forward but not their input gradients, which come through the next chunk. The largest leads of forwards over
+/// Maximum number of micro-batches by which a chunk is ahead of the next chunk, in either direction: the chunk has run
+/// their forwards but not their input gradients, which come through the next chunk. The largest leads of forwards over
 /// gradients are 2 (P - 1) + (v - 1) P + 1 over all chunks in interleaved orders, and 2P in ZB-2p and ZB-V. GPipe,
 /// whose lead is larger, is not simulated.
 Count PipelineRun::most_unused() const {
@@ -214,7 +214,7 @@ bool PipelineRun::pass(Rank& rank) {
   return stopped;
 }
 
-/// Visits the ranks upwards for forwards and downwards for gradients, until all ranks have reached their stops.
+/// Visits the ranks upward for forwards and downward for gradients, until all ranks have reached their stops.
 void PipelineRun::run_to_stop() {
   Count running = 0;
   for (const Rank& rank : room_.ranks_) running += rank.to_do > 0 ? 1 : 0;
@@ -225,8 +225,8 @@ void PipelineRun::run_to_stop() {
   }
 }
 
-/// Sets the stop of a rank, which is at the start of a repetition, to the start of its next steady run or to the end of
-/// its order.
+/// Sets a rank's stop to the start of its next steady run or to the end of its order. Precondition: the rank is at the
+/// start of a repetition.
 void PipelineRun::stop_at_steady(Rank& rank) const {
   rank.to_do = 0;
   if (rank.at.done()) return;
@@ -240,7 +240,7 @@ void PipelineRun::stop_at_steady(Rank& rank) const {
 }
 
 /// Calls visit(time) for the ends of neighbors' slots whose results the chunks have not used, as long as it returns
-/// true. Returns whether it always did.
+/// true. Returns whether every call returned true.
 template <typename Visit>
 bool PipelineRun::all_unused(Visit visit) const {
   for (const Chunk& c : room_.chunks_) {
@@ -305,9 +305,9 @@ void PipelineRun::run_steady(Count rounds) {
   }
 }
 
-/// Time at which the last of m jobs leaves station `last`, if all jobs pass the stations in order. The longest path
-/// through the table of stations and jobs starts at some station's first job and counts every station on the path once,
-/// and the slowest of them m - 1 more times.
+/// Time at which the last of m jobs leaves station `last`, if all jobs pass through the stations in order. The longest
+/// path through the table of stations and jobs starts at some station's first job and counts every station on the path
+/// once, and the slowest of them m - 1 more times.
 double PipelineRun::leaves(std::size_t last) const {
   const double more = static_cast<double>(p_.micro_batches - 1);
   double latest = 0, way = 0, slowest = 0;

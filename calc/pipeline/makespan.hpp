@@ -17,7 +17,7 @@ struct Makespan {
   std::span<const Seconds> busy{};      ///< by rank, excluding stalls
 };
 
-/// Workspace of a search that computes makespans. It grows, and is freed only at the end of the search.
+/// Workspace for a search that computes makespans. It grows as needed and is freed only at the end of the search.
 class MakespanWorkspace {
  public:
   MakespanWorkspace() = default;

@@ -60,8 +60,8 @@ RankOrder gpipe_order(const Pipeline& p) {
 
 bool far_ahead(Schedule s) { return s == Schedule::zb_h2 || s == Schedule::zb_2p; }
 
-/// 1F1B, ZB-H1, ZB-H2: rank r runs h (P - r - 1) slots ahead, and weight gradients h r slots late. ZB-1p runs as far
-/// ahead as ZB-H1, ZB-2p as ZB-H2.
+/// 1F1B, ZB-H1, ZB-H2: rank r runs h (P - r - 1) slots ahead, and its weight gradients run h r slots late. ZB-1p runs
+/// as far ahead as ZB-H1, ZB-2p as ZB-H2.
 RankOrder one_chunk_order(const Pipeline& p, Count rank) {
   const Count m = p.micro_batches, h = far_ahead(p.schedule) ? 2 : 1, most = h * (p.ranks - 1);
   const bool apart = splits_backward(p.schedule), placed = apart && !automatic(p.schedule);
@@ -87,7 +87,7 @@ Count& slots_left(SlotsLeft& left, const OrderStep& s) {
   return left[runs_forward(s.kind) ? 0 : 1][static_cast<std::size_t>(s.chunk)];
 }
 
-/// Appends a pattern `times` times, each of its steps only as long as slots of its kind remain.
+/// Appends a pattern `times` times, but each of its steps only while slots of its kind remain.
 void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pattern) {
   while (times > 0 && pattern.size > 0) {
     pattern.times = times;
@@ -108,7 +108,8 @@ void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pa
 /// ZB-V, derived for F = B = W = 1, where weight gradients (here placed when memory requires it) leave no gap:
 ///   from r to 2P + r, when the first gradient arrives: forwards of the first chunk and, from the return of the first
 ///   micro-batch at 2P - 1 - r on, alternately of both chunks: 2P in total, which fills the memory;
-///   then, for 3 (P - r - 1), alternately gradients and forwards of the second chunk, one W after each gradient;
+///   then, for 3 (P - r - 1) time units, alternately gradients and forwards of the second chunk, one W after each
+///   gradient;
 ///   from then on, at 5P - 3 - 2r + 6i, a round of B' W F B W F' (' second chunk), as long as there are such slots.
 /// In round i the rank runs B' P - r - 1 + i, F 2P - 1 - r + i, B i, F' P + i. A slot's input from the previous rank is
 /// therefore ready 3 time units before the slot, and its input from the next rank 1 time unit before.

@@ -91,8 +91,8 @@ double even_maximum(const LayerCosts& c) {
   return largest;
 }
 
-/// The smallest maximum. The limits tried are costs of possible chunks: a limit that is too small is followed by the
-/// next one that changes a chunk, or by the middle of the remaining interval.
+/// The smallest possible cost of the largest chunk. The limits tried are costs of possible chunks: a limit that is too
+/// small is followed by the next one that changes a chunk, or by the middle of the remaining interval.
 double smallest_maximum(const LayerCosts& c) {
   double low = c.all() / static_cast<double>(c.chunks()), high = even_maximum(c);
   while (low < high) {
@@ -109,7 +109,8 @@ double smallest_maximum(const LayerCosts& c) {
   return high;
 }
 
-/// For every chunk, the first layer from which it and the later chunks can take all layers within `most`.
+/// For every chunk, the first layer from which this chunk and the later ones can take all layers at a cost of at most
+/// `most` each.
 InplaceVector<Count, max_layers + 1> earliest_starts(const LayerCosts& c, double most) {
   InplaceVector<Count, max_layers + 1> first;
   for (Count i = 0; i <= c.chunks(); ++i) first.push(c.layers());
@@ -122,7 +123,8 @@ InplaceVector<Count, max_layers + 1> earliest_starts(const LayerCosts& c, double
   return first;
 }
 
-/// Partition within the smallest maximum, with each chunk as close as possible to an equal share of the remaining cost.
+/// Partition whose largest chunk is as small as possible, with each chunk as close as possible to an equal share of the
+/// remaining cost.
 Partition even_cut(const LayerCosts& c) {
   const double most = smallest_maximum(c) * (1 + 1e-12);
   const auto starts = earliest_starts(c, most);
@@ -163,7 +165,7 @@ class Holders {
 };
 
 /// Deals layers one by one to the holder with the least work; on ties, to the last of them, because pipelines fill from
-/// the first. Holders with neither embedding nor head take turns, from the last to the first.
+/// the first rank. Holders with neither embedding nor head take turns, from the last to the first.
 class Dealer {
  public:
   Dealer(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline)
@@ -230,8 +232,8 @@ class Dealer {
   }
 
   double besides(Count h) const { return besides_[static_cast<std::size_t>(h)]; }
-  /// Work of each holder if layers were divisible, without recomputation: no more than the work of the slowest.
-  /// Excludes holders that exceed this level even with one layer per chunk.
+  /// Work of each holder if layers were divisible, without recomputation: a lower bound on the work of the slowest
+  /// holder. Excludes holders that exceed this level even with one layer per chunk.
   double level() const {
     double all = layer_ * static_cast<double>(layers_), mean = 0;
     for (Count h = 0; h < holders_.size(); ++h) all += besides(h);
@@ -251,7 +253,8 @@ class Dealer {
     }
     return mean;
   }
-  /// Gives every holder as many layers as fit below `level`, at least one per chunk. Returns their number.
+  /// Gives every holder as many layers as fit below `level`, at least one per chunk. Returns the total number of layers
+  /// given.
   Count hold_below(double level) {
     held_ = {};
     Count all = 0;
@@ -299,8 +302,8 @@ class Dealer {
   }
 
   /// Distributes a holder's layers over its chunks. The chunks at the ends of the model get fewer layers, to compensate
-  /// for embedding and head, unless layers are recomputed per chunk. All other chunks are equally long, or the first
-  /// ones one layer longer.
+  /// for the embedding and the head, unless layers are recomputed per chunk. All other chunks have the same length, or
+  /// the first few are one layer longer.
   void share_out(Count h, Shares& layers) const {
     const auto at = [&](Count q) -> Count& { return layers[static_cast<std::size_t>(q)]; };
     const Count mine = held_[static_cast<std::size_t>(h)];
@@ -362,7 +365,7 @@ class Dealer {
   double layer_ = 0, recomputed_ = 0;
   InplaceVector<double, max_layers> besides_;  // each holder's work in addition to layers of mean cost
   InplaceVector<Count, max_layers> held_;
-  InplaceVector<double, max_layers> loads_;  // of each holder, with one more layer
+  InplaceVector<double, max_layers> loads_;  // load of each holder with one more layer
 };
 
 }  // namespace

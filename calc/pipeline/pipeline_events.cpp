@@ -43,8 +43,8 @@ void PipelineBuilder::add_slot(Count rank, const Slot& s) {
   if (runs_weights(s.kind)) tasks.weights(chunk_index(p, gradient), j) = number;
 }
 
-/// Sends a micro-batch's activations to the next chunk, or its gradients to the previous one. Within a rank the
-/// receiver waits for the sender.
+/// Sends a micro-batch's activations to the next chunk, or its gradients to the previous one. Within a rank, the
+/// receiving slot waits for the sending one.
 void PipelineBuilder::add_send(TaskKind kind, ChunkPlace from, ChunkPlace to, Count micro_batch) {
   const bool backward = kind == TaskKind::send_gradient;
   const ChunkNode node = chunk_node(p, t, to);

@@ -1,5 +1,5 @@
 #pragma once
-/// A rank's span of a step: from the start of its first forward to the end of its last gradients.
+/// The part of a step that a rank spans: from the start of its first forward to the end of its last gradients.
 
 #include "calc/pipeline/times.hpp"
 

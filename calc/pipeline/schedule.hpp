@@ -19,10 +19,11 @@ struct Pipeline {
   constexpr bool operator==(const Pipeline&) const = default;
 };
 
-/// Copies of the model in one pipeline: 2 in DualPipe, whose second copy runs from the last rank to the first.
+/// Number of copies of the model in one pipeline: 2 in DualPipe, whose second copy runs from the last rank to the
+/// first.
 constexpr Count directions(const Pipeline& p) { return p.schedule == Schedule::dualpipe ? 2 : 1; }
 constexpr Count model_chunks(const Pipeline& p) { return mul(p.ranks, p.chunks) / directions(p); }
-/// Micro-batches that pass through one copy of the model.
+/// Number of micro-batches that pass through one copy of the model.
 constexpr Count micro_batches_per_direction(const Pipeline& p) { return p.micro_batches / directions(p); }
 
 /// The model chunk of local chunk `local` of a rank.
@@ -54,9 +55,10 @@ constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Sched
 /// Whether a rank updates its weights as soon as its own gradients are summed. The norm of all ranks' gradients, needed
 /// to clip them, is checked during the next step, and a wrong update is rolled back (arXiv:2401.10241, section 4).
 /// Otherwise ranks that begin one after another with equal work would also end one after another, and the first rank
-/// would wait, so the bubble could not be 0. The paper validates afterward for ZB-H2 and ZB-2p, its authors' settings
-/// also for ZB-V (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not. Gradients of a
-/// token embedding shared by both ends are reduced while other weight gradients are pending, so that no rank waits.
+/// would wait, so the bubble could not be 0. The paper validates afterward for ZB-H2 and ZB-2p, and its authors'
+/// settings do so for ZB-V too (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not.
+/// Gradients of a token embedding shared by both ends are reduced while other weight gradients are pending, so that no
+/// rank waits.
 constexpr bool validates_after(Schedule s) {
   return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v;
 }
@@ -75,11 +77,11 @@ enum class PipelineFlaw : std::uint8_t {
   none,
   ranks,              ///< fewer than one rank
   odd_ranks,          ///< DualPipe pairs rank r with rank P - 1 - r
-  chunks,             ///< chunks per rank differ from the schedule's number
+  chunks,             ///< the number of chunks per rank differs from the schedule's
   micro_batches,      ///< too few: DualPipe and DualPipe-V need 2P to fill both directions, all other schedules one
   odd_micro_batches,  ///< DualPipe gives each direction half of the micro-batches
-  groups  ///< interleaved: micro-batches are not a multiple of the ranks (Megatron-LM runs micro-batches in groups of
-          ///< P)
+  groups  ///< interleaved: the number of micro-batches is not a multiple of the number of ranks (Megatron-LM runs
+          ///< micro-batches in groups of P)
 };
 PipelineFlaw flaw(const Pipeline& p);
 /// The smallest number of ranks, chunks or micro-batches that fixes the flaw, if possible not below the pipeline's own

@@ -11,7 +11,8 @@ namespace llmcalc {
 /// Seconds of one micro-batch in one model chunk, on its rank.
 struct ChunkTime {
   Seconds forward{}, backward_input{}, backward_weight{};
-  /// A forward of this chunk and the whole backward of the rank's other chunk as one slot of DualPipe; 0: their sum.
+  /// A forward of this chunk and the whole backward of the rank's other chunk as one slot of DualPipe; 0: the sum of
+  /// their times.
   Seconds paired{};
 };
 

@@ -10,8 +10,8 @@ struct PassSum {
   Cost cost;
   Time bound, estimate;
   CollectiveCalls collectives;
-  /// Adds `layers` times `pass`. `costs`: also adds FLOPs and bytes, for the roofline of a step or for a rank's own
-  /// work.
+  /// Adds `layers` times `pass`. `costs`: whether to add FLOPs and bytes too, for the roofline of a step or for a
+  /// rank's own work.
   void add(const PassPrice& pass, Count layers, bool costs);
 };
 
@@ -35,24 +35,24 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 ///   all-reduce: 2 (n-1)/n (M/f) / B_1: between nodes a ring of n may divide M freely, and all nodes send equally
 ///   all-to-all: (N-f)/N M / B_1: a rank of the smallest part sends M/N to each of the N - f others
 /// With N = f n these are the formulas above. The first and the last are also lower bounds for any algorithm; an
-/// all-reduce must move at least M/f, as two nodes do, because no sum is complete outside the part without its
-/// contribution. Layout::collectives replaces a level's ring of n by other algorithms of an all-reduce, for its share
-/// M' of M:
+/// all-reduce must move at least M/f, as two nodes do, because no sum outside the smallest part is complete without
+/// that part's contribution. Layout::collectives replaces a level's ring of n by other algorithms of an all-reduce, for
+/// its share M' of M:
 ///   tree         2 M' / B and 2 ceil(log2 n) latencies, outside the innermost level: double binary trees, each half of
 ///                the message up and down one tree, in the limit of long messages
 ///   in network   M' / B and 2 latencies, on levels whose switches reduce; there reduce-scatter and all-gather take the
 ///                time of a ring, with 1 latency
-///   fastest      on each level the least of these and the ring, at the rates that links reach
+///   fastest      on each level the fastest of these and the ring, at the rates that links reach
 /// In an all-to-all each rank sends M/N to every other rank; the levels work concurrently, so the slowest determines
 /// the time. Tokens sent to experts on a limited number of nodes follow calc/parallel/expert.hpp, where a node is the
-/// ranks joined by the innermost level. A message between neighbors crosses the outermost level of the group. If the
-/// links of a level form a torus, the bandwidth covers the links that a rank of the group has there, and an all-to-all
-/// waits for the busiest axis (calc/links/torus.hpp).
+/// set of ranks joined by the innermost level. A message between neighbors crosses the outermost level of the group. If
+/// the links of a level form a torus, the bandwidth covers the links that a rank of the group has there, and an
+/// all-to-all waits for the busiest axis (calc/links/torus.hpp).
 ///
 /// Sources: Megatron-LM (arXiv:2104.04473) section 4 for shares of the network per rank; Thakur et al. 2005; NCCL 2.4
 /// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Not modeled: NCCL's protocols,
 /// whose thresholds and bandwidths are fitted to each generation of GPUs. No protocol is faster than this model, which
-/// has the latency of the protocol for short messages and the bandwidth of the protocol for long messages.
+/// combines the latency of the short-message protocol with the bandwidth of the long-message protocol.
 CommunicationTime communication_time(const CollectiveCall& e, const Layout& layout, const Cluster& cluster,
                                      const LinkRates& reached = {});
 /// Whether an operation's time is linear in messages and bytes, i.e. the algorithm does not depend on the size.

@@ -28,10 +28,10 @@ class RankEnd {
   UpdateSeconds updating(const HeldRows& rows) const;
   /// The optimizer's pass over the states that the rank updates, Muon's iterations, and the host's overhead per step.
   ///
-  /// Distributed Muon (arXiv:2502.16982, 2.3; with tensor parallelism as Megatron-Core's TensorParallelMuon in its mode
-  /// "duplicated"): the iterations run exactly, on whole matrices. With sharded states the ranks divide whole matrices
-  /// among them: each takes its share of the time, but at least the time of the largest matrix. They gather the
-  /// momentum of all matrices in bf16, the paper's upper bound: ranges that split few matrices gather less.
+  /// Distributed Muon (arXiv:2502.16982, 2.3; with tensor parallelism, as in the "duplicated" mode of Megatron-Core's
+  /// TensorParallelMuon): the iterations run exactly, on whole matrices. With sharded states the ranks divide whole
+  /// matrices among themselves: each takes its share of the time, but at least the time of the largest matrix. They
+  /// gather the momentum of all matrices in bf16, the paper's upper bound: ranges that split few matrices gather less.
   /// Tensor-parallel ranks then gather the matrices that are sharded across them, also in bf16, and all do the same
   /// work. Without sharding every rank processes all matrices.
   Spent update(const HeldRows& rows) const;

@@ -25,7 +25,7 @@ struct RowTimes {
   InplaceVector<RowTime, most_rows> rows;
   /// Times of recomputed layers under RecomputeMethod::block; otherwise empty.
   InplaceVector<RowTime, most_rows> recomputed{};
-  Count first_recomputed = 0;  ///< number of first layers of each chunk that are recomputed
+  Count first_recomputed = 0;  ///< number of layers recomputed at the start of each chunk
   Count modules = 0;           ///< number of MTP modules; the last three rows are their parts
   double hidden = 1;           ///< fraction of gathers and reductions hidden by other work
   bool lands = false;          ///< gradients go to host memory once per step
@@ -71,7 +71,7 @@ Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& 
 /// runs in c steps, one for the keys and values of each rank. A rank passes on a block of keys and values during every
 /// step but the last, and in backward the block's gradients during every step but the first: c - 1 messages of each
 /// overlap with c - 1 steps. The last message returns the gradients to their rank without overlap. Not modeled: the
-/// first and the last step of backward overlap with one message each, not two; steps of unequal work.
+/// first and the last step of backward overlap with one message each, not two; steps may have unequal work.
 struct RingTime {
   Seconds passing;  ///< messages that overlap with the attention core
   Seconds core;     ///< steps of the attention core that overlap with these messages
@@ -82,7 +82,8 @@ struct RingTime {
   }
 };
 constexpr bool passes_round(const CollectiveCall& e) { return e.group == Group::context && e.op == CollectiveOp::p2p; }
-/// `all`: seconds of the messages around `ranks` ranks, `core`: of the whole core. In backward gradients return home.
+/// `all`: seconds of the messages around `ranks` ranks, `core`: of the whole core. In backward, gradients return to
+/// their own rank.
 RingTime ring_time(const CollectiveCall& e, Seconds all, Seconds core, Count ranks, bool backward);
 
 /// Fraction of a tensor-parallel collective in backward that only weight gradients wait for; 0 for other groups. All
@@ -119,8 +120,8 @@ class Links {
 /// gradient format, weights in the training format. The head's gradients include the gradients of a copy of the token
 /// embedding, if the last stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose
 /// hybrid sharding also all-reduces each shard across the replicas. Transfers to and from host memory in every
-/// micro-batch are exposed as in calc/training/offload.hpp, in backward under backward_input; with separate weight
-/// gradients, each transfer is under the gradients that it overlaps with. If a fraction `hidden` of an e-second
+/// micro-batch are exposed as in calc/training/offload.hpp, in backward as part of backward_input; with separate weight
+/// gradients, each transfer counts with the gradients that it overlaps with. If a fraction `hidden` of an e-second
 /// collective inside a layer can overlap with the layer's w seconds of work, e - hidden min(w, e) seconds are exposed;
 /// each of several collectives overlaps with the work left by the previous ones.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);

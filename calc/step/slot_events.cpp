@@ -10,7 +10,7 @@ Seconds SlotEvents::Loads::seconds() const {
   return all;
 }
 
-/// Seconds of the tasks that `run` would put on the timeline, without putting them.
+/// Seconds of the tasks that `run` would add to the timeline, without adding them.
 template <typename F>
 Seconds SlotEvents::measure(const F& run) {
   const Seconds before = std::exchange(elapsed_, Seconds());
@@ -49,7 +49,7 @@ void SlotEvents::work(TaskKind kind, Count unit, Seconds seconds) {
   alone({.lane = Lane::compute, .kind = kind, .unit = unit, .seconds = seconds});
 }
 
-/// Puts a chain of loads, the first of which waits for a task. Returns the last task of the chain.
+/// Adds a chain of loads to the timeline; the first of them waits for a task. Returns the last task of the chain.
 std::size_t SlotEvents::put_others(const Loads& others, Ahead first) {
   const auto put = [&](const Load& load, const Ahead& after) {
     const std::size_t task = put_task(load);
@@ -62,7 +62,7 @@ std::size_t SlotEvents::put_others(const Loads& others, Ahead first) {
   return first.task;
 }
 
-/// Puts loads; the work that follows begins `overlap` before their end.
+/// Adds loads to the timeline; the work that follows begins `overlap` before their end.
 void SlotEvents::hold_back(const Loads& others, Seconds overlap) {
   elapsed_ += others.seconds() - overlap;
   if (dry_) return;
@@ -107,8 +107,8 @@ void SlotEvents::leg(const ChunkUnit& u, const Leg& l) {
   }
 }
 
-/// Puts one direction of a row, overlapped with its host transfers, except for expert collectives that can overlap with
-/// other slots.
+/// Adds one direction of a row to the timeline, overlapped with its host transfers, except for expert collectives that
+/// can overlap with other slots.
 void SlotEvents::pass(const ChunkUnit& u, const RowPass& row) {
   const auto legs = [&] {
     for (const Leg& l : row.legs) leg(u, l);
@@ -194,8 +194,8 @@ void SlotEvents::send(Count q) {
   work(TaskKind::wait_to_send, -1, chunk(q).sending);
 }
 
-/// Puts a forward. Without a pipeline, the gradients of the previous micro-batch are reduced during this forward and
-/// its backward.
+/// Adds a forward to the timeline. Without a pipeline, the gradients of the previous micro-batch are reduced during
+/// this forward and its backward.
 void SlotEvents::run_forward(Count q) {
   backward_ = false;
   if (sharing_.reduces_earlier() && number_ > 0) {

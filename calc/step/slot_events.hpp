@@ -33,11 +33,11 @@ struct Ahead {
   Seconds before{};
 };
 
-/// Puts slots on a timeline. A slot begins and ends with a mark on its rank's compute stream.
+/// Adds slots to a timeline. A slot begins and ends with a mark on its rank's compute stream.
 ///
 /// Work of `a` seconds and a concurrent collective of `b` seconds overlap for `fraction` of min(a, b). If the work is
-/// longer, the collective starts first, and the work starts that much time before the collective ends. Otherwise, the
-/// work starts first, and the collective starts that much time before the work ends.
+/// longer, the collective starts first, and the work starts that long before the collective ends. Otherwise, the work
+/// starts first, and the collective starts that long before the work ends.
 class SlotEvents {
  public:
   SlotEvents(Timeline& timeline, const Pipeline& p, std::span<const ChunkUnits> chunks, const Sharing& sharing)
@@ -62,7 +62,7 @@ class SlotEvents {
   const std::vector<std::size_t>& unit_ends(Count index) const { return unit_ends_[static_cast<std::size_t>(index)]; }
 
  private:
-  /// A task to be put on a stream of the rank.
+  /// A task to be added to a stream of the rank.
   struct Load {
     Lane lane = Lane::compute;
     Count level = 0;
@@ -71,7 +71,7 @@ class SlotEvents {
     Seconds seconds{};
     Group group = Group::tensor;
     TaskKind within = TaskKind::mark;  ///< the work that it belongs to
-    std::optional<bool> backward{};    ///< part of the slot: gradients (true) or forward; empty: the part being put
+    std::optional<bool> backward{};    ///< part of the slot: gradients (true) or forward; empty: the part being added
     Count earlier = 0;                 ///< number of micro-batches by which it precedes the slot's micro-batch
   };
   /// A chain of tasks, and a shorter task that begins together with the first of them.
@@ -127,16 +127,17 @@ class SlotEvents {
   const Sharing& sharing_;
   std::vector<std::vector<std::optional<Ahead>>> gathered_;
   std::vector<std::vector<std::size_t>> unit_ends_;
-  // of the slot being put
+  // State of the slot being added:
   Task whole_{};
-  Count rank_ = 0, index_ = 0, backward_index_ = 0, number_ = 0;  ///< number_: of its micro-batch in its direction
-  bool first_ = false;                                            ///< its forward is the chunk's first
-  bool apart_ = false;                                            ///< expert collectives overlap with other work
-  bool dry_ = false;                                              ///< only sums seconds and puts no tasks
-  bool backward_ = false;                                         ///< gradients are being put
-  TaskKind within_ = TaskKind::mark;                              ///< the work that a collective belongs to
-  std::size_t now_ = 0;                                           ///< the last task put so far
-  Seconds elapsed_{};                                             ///< of the slot, excluding waits for other slots
+  /// number_: index of its micro-batch in its direction.
+  Count rank_ = 0, index_ = 0, backward_index_ = 0, number_ = 0;
+  bool first_ = false;                ///< its forward is the chunk's first
+  bool apart_ = false;                ///< expert collectives overlap with other work
+  bool dry_ = false;                  ///< only sums seconds and adds no tasks
+  bool backward_ = false;             ///< gradients are being added
+  TaskKind within_ = TaskKind::mark;  ///< the work that a collective belongs to
+  std::size_t now_ = 0;               ///< the last task added so far
+  Seconds elapsed_{};                 ///< of the slot, excluding waits for other slots
 };
 
 }  // namespace llmcalc

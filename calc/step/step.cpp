@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-/// A step at one set of rates.
+/// Computes a step at one set of rates.
 class StepClock {
  public:
   StepClock(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
@@ -107,7 +107,7 @@ class StepClock {
     return pipeline_.ranks == 1 ? alone_ : room_.chunks[static_cast<std::size_t>(chunk)];
   }
 
-  /// Times of all model chunks, for the pipeline.
+  /// Computes the times of all model chunks for the pipeline.
   void price_chunks() {
     const Count chunks = partition_.size();
     const Seconds send = send_seconds(prices_, layout_, cluster_, efficiency_);

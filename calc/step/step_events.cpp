@@ -27,7 +27,7 @@ Sharing sharing_of(const Layout& layout, const Cluster& cluster, const Pipeline&
           .pairs = pairs_experts(layout)};
 }
 
-/// Puts a step's tasks on a timeline.
+/// Adds a step's tasks to a timeline.
 class StepBuilder {
  public:
   StepBuilder(Timeline& timeline, PipelineTasks& tasks, const StepSeconds& s)
@@ -97,7 +97,7 @@ class StepBuilder {
     return all;
   }
 
-  /// Delay of a chunk's first forward beyond its work if its weights begin to arrive when it begins.
+  /// Delay of a chunk's first forward beyond its work if its weights begin to arrive only when the forward begins.
   Seconds delay(const std::vector<ChunkUnit>& units) {
     Seconds come, run, longest;
     for (const ChunkUnit& u : units) {
@@ -186,7 +186,7 @@ class StepBuilder {
   Seconds end_of(std::size_t task) const { return timeline_.tasks()[task].end; }
 
   /// Delays a rank's reductions and transfers to host memory by the exposed part of their possible overlap. The
-  /// timeline must have run.
+  /// timeline must have been run before.
   void put_off(const RankSums& r) {
     const double exposed = 1 - s_.sharing.fraction;
     if (exposed <= 0) return;
@@ -251,7 +251,7 @@ class StepBuilder {
   const StepSeconds& s_;
   Count last_;  ///< last micro-batch of a direction
   SlotEvents slots_;
-  std::vector<Seconds> begins_;       ///< by model chunk: when its weights let its first forward begin
+  std::vector<Seconds> begins_;       ///< by model chunk: when its first forward can begin, given its weights
   std::vector<ChunkTime> times_{};    ///< by model chunk
   std::vector<Done> done_, updates_;  ///< tasks that optimizers wait for; tasks of the updates
 };

@@ -20,8 +20,8 @@ struct StepParts {
   Seconds others{};      ///< reductions between DualPipe's copies; gathers of matrices for Muon
 
   // Components of Part::pp:
-  Seconds sending{};          ///< stalls of slots for their messages, mean over the ranks
-  Seconds table{};            ///< gradients of a token embedding that first and last stage share, mean over the ranks
+  Seconds sending{};  ///< stalls of slots for their messages, mean over the ranks
+  Seconds table{};    ///< gradients of a token embedding that the first and last stages share, mean over the ranks
   Seconds pipelined, unsent;  ///< time of the pipeline with messages, and without
 };
 

@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-/// Seconds of a pass without collectives and transfers.
+/// Seconds of a pass, excluding collectives and transfers.
 Seconds own_work(const Spent& s) { return s[Part::matmul] + s[Part::attention] + s[Part::elementwise] + s[Part::host]; }
 
 /// Builds units from rows.

@@ -40,7 +40,8 @@ struct ChunkUnit {
   std::vector<RowPass> forward{};
   /// Backward pass; weight gradients are in `weights` if scheduled separately.
   std::vector<RowPass> backward{}, weights{};
-  Seconds gather{}, reduce{}, down{};  ///< of weights; of gradients; once per step, of gradients to host memory
+  /// Seconds to gather weights, to reduce gradients, and to move gradients to host memory once per step.
+  Seconds gather{}, reduce{}, down{};
 };
 
 struct ChunkUnits {

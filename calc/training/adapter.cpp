@@ -34,7 +34,7 @@ constexpr std::array adapted{Adapted{"attn.q", Target::q},
                              Adapted{"mlp.expert_down", Target::down},
                              Adapted{"mlp.shared_down", Target::down}};
 
-/// Names of one weight's adapter operators. Static, since operators hold views of them.
+/// Names of one weight's adapter operators. Stored statically, because operators hold views of them.
 struct WeightAdapter {
   std::string down, up, add;
 };

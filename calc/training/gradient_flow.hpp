@@ -9,7 +9,7 @@ namespace llmcalc {
 /// Whether the operator has learned parameters and trains them. A tied head trains the token embedding.
 bool trains(const Op& op);
 
-/// Whether the operator has a backward pass: the gradient of its inputs, its weights, or both.
+/// Whether the operator has a backward pass: for the gradient of its inputs, of its weights, or both.
 bool has_backward(const Op& op);
 /// Whether the operator's result requires a gradient; indices never do.
 bool result_asks(const Op& op);

@@ -24,7 +24,7 @@ Matrices muon_matrices(const Op& op);
 ///   B = b A + c A A   2 m^3          reads m^2, writes m^2
 ///   X = a X + B X     2 m^2 n        reads m^2 and m n, writes m n
 ///
-/// Does not exploit symmetry. Excludes the norm before the first iteration, casts, launches. Source:
+/// Does not exploit symmetry. Excludes the norm before the first iteration, casts and launches. Source:
 /// zeropower_via_newtonschulz5 of github.com/KellerJordan/Muon.
 Cost newton_schulz(const Matrices& matrices, Count iterations);
 

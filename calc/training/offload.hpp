@@ -34,17 +34,17 @@
 
 namespace llmcalc {
 
-/// Moves offloaded bytes from device to host and adds bytes in transit. Precondition: `m` already excludes offloaded
-/// activations.
+/// Moves offloaded bytes from the device to the host and adds bytes in transit. Precondition: `m` already excludes
+/// offloaded activations.
 void move_to_host(Memory& m, const HeldSums& sums, const StageAlive& alive, const Plan& plan, const Layout& layout);
 
-/// Bytes of a row that are transferred between device and host.
+/// Bytes of a row that are transferred between the device and the host.
 struct RowTravel {
   Bytes weights{}, backward_weights{};  ///< to the device, for forward and for backward
   Bytes activations{};                  ///< to the host and back
   Bytes gradients{};                    ///< to the host
 };
-/// `recomputes`: RecomputeMethod::block recomputes the layer.
+/// `recomputes`: whether RecomputeMethod::block recomputes the layer.
 RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layout, bool recomputes);
 
 /// Whether gradients go to the host in every micro-batch.

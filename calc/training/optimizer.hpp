@@ -27,8 +27,8 @@ inline constexpr Count coded_block = 256;
 struct OptimizerTraits {
   Optimizer optimizer = Optimizer::adam;
   std::string_view name, alias;  ///< alias: alternative spelling, or empty
-  Count moments = 0;             ///< number per trained element that is updated element-wise
-  Count matrix_moments = 0;      ///< number per element of a matrix that is updated as a whole
+  Count moments = 0;             ///< moments per trained element that is updated element-wise
+  Count matrix_moments = 0;      ///< moments per element of a matrix that is updated as a whole
   MomentStorage storage = MomentStorage::plain;
   bool orthogonalizes = false;  ///< Newton-Schulz iterations orthogonalize block matrices (calc/training/muon.hpp)
 
