@@ -1,5 +1,5 @@
 #pragma once
-/// Evaluation of one plan, and comparison of two plans by the terms in which one is larger.
+/// Evaluation of one plan, and comparison of two plans by the terms of memory and time that grow.
 
 #include "search/ranking.hpp"
 
@@ -30,7 +30,7 @@ struct Evaluated {
   Objection objection{};
   Found found{};      ///< this and the members below are set only without an objection
   Memory memory{};    ///< memory of the fullest stage
-  Bytes host{};       ///< host memory of the stage with the most
+  Bytes host{};       ///< host memory of the stage that uses the most
   Count fullest = 0;  ///< index of the fullest stage
   StepTime time{};
   bool fits = false;

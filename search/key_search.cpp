@@ -34,7 +34,7 @@ const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
   return *r;
 }
 
-/// Makes a key the current one. Keys with the same prices share them.
+/// Makes a key the current one. Keys with equal prices share one price list.
 void KeySearch::begin(const Candidate& key) {
   if (!priced_alike(key_, key))
     for (std::optional<Prices>& p : priced_) p.reset();
@@ -56,7 +56,7 @@ double KeySearch::promise(const Candidate& key) {
   return std::numeric_limits<double>::infinity();
 }
 
-/// The value of the current stages without stalls of the pipeline and of sharded states.
+/// Objective value for the current number of stages, excluding stalls of the pipeline and for sharded states.
 double KeySearch::promised() {
   layout_.zero = now_.zero = Zero::none;
   layout_.hsdp = 0;
@@ -79,7 +79,8 @@ void KeySearch::search(const Candidate& key) {
   }
 }
 
-/// Sets plan and layout for a number of stages, with the most sharding. Returns whether the layout is possible.
+/// Sets plan and layout for a number of stages, with as much sharding as possible. Returns whether the layout is
+/// possible.
 bool KeySearch::take_stages(Count stages) {
   now_ = key_;
   now_.pp = stages;
@@ -124,7 +125,7 @@ void KeySearch::search_stages(Count stages) {
   for (const Run& run : all) search_run(run);
 }
 
-/// Whether a lower bound on the memory, for any partition and schedule, exceeds the device's.
+/// Whether a lower bound on the memory, for any partition and schedule, exceeds the device's memory.
 bool KeySearch::exceeds_alone() {
   try {
     const double least = least_peak(prices(micro_batches(plan_, layout_) > 1), plan_, layout_);
@@ -134,8 +135,8 @@ bool KeySearch::exceeds_alone() {
   }
 }
 
-/// Whether a lower bound shows that all plans with these stages exceed the memory. Stores the micro-batch, since larger
-/// ones exceed it too.
+/// Whether a lower bound shows that all plans with this number of stages exceed the memory. Stores the micro-batch,
+/// since larger ones exceed it too.
 bool KeySearch::exceeds_memory() {
   Candidate any = now_;
   any.micro_batch = 1;
@@ -146,7 +147,7 @@ bool KeySearch::exceeds_memory() {
   return true;
 }
 
-/// Counts the plans with these stages, all of which exceed the memory.
+/// Counts the plans with this number of stages, all of which exceed the memory.
 void KeySearch::count_too_large(const std::vector<Run>& all) {
   for (const Run& run : all) {
     layout_.schedule = run.schedule;
@@ -160,7 +161,7 @@ bool KeySearch::fits(Bytes bytes, Bytes host) const {
   return bytes <= usable_ && space_.cluster.device.host.holds(host);
 }
 
-/// Whether bounds on its time admit a plan to the lists; always true if any plan that fits suffices.
+/// Whether a plan may enter the lists, judged by bounds on its time; always true if any plan that fits suffices.
 bool KeySearch::is_promising(const Pipeline& p, Seconds least, Bytes bytes) {
   if (until_ == Until::fit) return true;
   const Zero zero = layout_.zero;
@@ -237,7 +238,7 @@ void KeySearch::price_staging(const Pipeline& p) {
   price_classes();
 }
 
-/// Prices the classes of chunks without sharded states, and the rows of each kind of rank.
+/// Prices the chunk classes without sharded states, and the rows of each kind of rank.
 void KeySearch::price_classes() {
   const Zero zero = layout_.zero;
   layout_.zero = Zero::none;
@@ -276,7 +277,7 @@ void KeySearch::price_ranks(const Pipeline& p) {
   }
 }
 
-/// Peak of the fullest rank; `host` becomes the largest host memory of any rank.
+/// Peak memory of the fullest rank; sets `host` to the largest host memory of any rank.
 Bytes KeySearch::peak(Bytes& host) const {
   Bytes most;
   for (const PricedRank& r : ranks_) {
@@ -287,7 +288,7 @@ Bytes KeySearch::peak(Bytes& host) const {
   return most;
 }
 
-/// Computes the seconds of the classes under a ZeRO stage.
+/// Computes the seconds of the chunk classes under a ZeRO stage.
 void KeySearch::price_sharded(Zero zero) {
   const auto stage = static_cast<std::size_t>(zero);
   if (zero == Zero::none || sharded_[stage]) return;
@@ -339,8 +340,9 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   return longest;
 }
 
-/// Lower bound on the seconds of the optimizer pass, on device and host: the time of the rank with the most work or, if
-/// ranks update without waiting for each other, with the least work, since another rank may determine the step.
+/// Lower bound on the seconds of the optimizer pass, on the device and the host: the time of the rank with the most
+/// work or, if ranks update without waiting for each other, with the least work, since another rank may determine the
+/// step.
 Seconds KeySearch::least_update() const {
   const Rates& rates = rates_of(*prices_, efficiency_);
   InplaceVector<Seconds, max_layers> all;

@@ -1,5 +1,5 @@
 #pragma once
-/// Searches the plans of one key, which share one price list: all numbers of stages, schedules and ways to shard.
+/// Searches the plans of one key, which share one price list: all stage counts, schedules and ways to shard.
 
 #include <array>
 #include <map>
@@ -14,7 +14,7 @@ namespace llmcalc {
 /// Compares the plans of several keys, one key at a time, and keeps the best.
 class KeySearch {
  public:
-  /// `until`: whether any plan that fits suffices.
+  /// `until`: Until::fit if any plan that fits suffices.
   explicit KeySearch(const Space& space, Until until = Until::all);
   void search(const Candidate& key);
   /// Approximate objective value of the key's plans, from compute time without pipeline stalls; used to order the keys.
@@ -22,7 +22,7 @@ class KeySearch {
   const Best& best() const { return best_; }
   const Front& front() const { return front_; }
   const SearchCounts& counts() const { return counts_; }
-  /// Whether no more plans are needed.
+  /// Whether the search can end because no more plans are needed.
   bool ends() const { return until_ == Until::fit && !best_.list().empty(); }
 
  private:
@@ -73,31 +73,31 @@ class KeySearch {
   Stagings stagings_;
   std::map<Count, std::vector<Run>> runs_;  // by number of stages
   StepWorkspace room_;
-  /// The smallest micro-batches known to exceed the memory with any schedule, by all other choices.
+  /// The smallest micro-batches known to exceed the memory with any schedule, keyed by all other choices.
   std::map<Candidate, Count, decltype(&simpler)> too_large_{simpler};
 
-  // of the key
+  // State of the current key:
   Candidate key_, now_;
   std::array<std::optional<Prices>, 2> priced_;  // by whether gradients are accumulated
-  // of its number of stages
+  // State of the current number of stages:
   Plan plan_;
   Layout layout_;
   const Prices* prices_ = nullptr;
   Efficiency efficiency_ = Efficiency::full;
-  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // by whether or how states are sharded; by efficiency
+  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // by how states are sharded, if at all; by efficiency
   std::array<std::optional<RowCosts>, 4> costs_;                // by the ZeRO stage whose stalls count
   std::array<std::optional<Links>, 2> links_;                   // by efficiency
   std::vector<Zero> zeros_;
   std::array<bool, 4> excluded_{};  // ZeRO stages that exceed the memory with any schedule
-  // of its schedule and chunks
+  // State of the current schedule and number of chunks:
   Staging* staging_ = nullptr;
   Count staging_chunks_ = 0;
   bool staging_is_v_ = false;
   bool splits_ = false;              // schedules compute weight gradients separately
-  Zero staging_waits_ = Zero::none;  // the ZeRO stage whose stalls were counted in balancing its layers
+  Zero staging_waits_ = Zero::none;  // the ZeRO stage whose stalls were counted in balancing the layers
   std::vector<PricedClass> classes_;
-  std::array<bool, 4> sharded_{};  // whether classes have the seconds of a ZeRO stage
-  std::vector<HeldSums> held_;     // of the kinds of ranks
+  std::array<bool, 4> sharded_{};  // ZeRO stages for which the classes have seconds
+  std::vector<HeldSums> held_;     // by kind of rank
   std::vector<PricedRank> ranks_;
 };
 

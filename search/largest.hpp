@@ -42,8 +42,8 @@ struct LargestFound {
   bool stopped = false;           ///< the search was stopped early: `value` is the largest value known to fit
 };
 /// Finds the largest value: doubles or halves a typical value, then narrows the gap to 1, or for sequences to a 64th of
-/// the length. Under a given batch, a micro-batch is one of its divisors, tried from the largest down. `space` has one
-/// device count; a search may end at the first plan that fits.
+/// the length. For a given batch, the micro-batch is a divisor of the batch; divisors are tried from the largest down.
+/// `space` has one device count; each search may end at the first plan that fits.
 LargestFound largest(const Space& space, const LargestQuestion& q, const Searching& searching);
 
 }  // namespace llmcalc

@@ -15,7 +15,7 @@ std::vector<Count> beside(const std::vector<Count>& all, Count n) {
   return two;
 }
 
-/// Adjusts choices that depend on others.
+/// Adjusts choices that depend on other choices.
 Candidate settled(const Space& space, Candidate c) {
   if (c.tp == 1) {
     c.sp = false;

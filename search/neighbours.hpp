@@ -5,8 +5,8 @@
 
 namespace llmcalc {
 
-/// The choice in which a neighbor differs. A degree changes by one step; devices gained or freed come from or go to
-/// data parallelism or, if that is impossible, pipeline or context parallelism.
+/// The choice in which a neighbor differs. A degree changes by one step; to keep the number of devices, data
+/// parallelism changes with it or, if that is impossible, pipeline or context parallelism.
 enum class PlanChange : std::uint8_t { tp, sp, cp, ep, pp, chunks, micro_batch, recompute, zero, schedule };
 inline constexpr std::array<std::string_view, 10> change_names{
     "tp", "sp", "cp", "ep", "pp", "chunks", "micro-batch", "recompute", "zero", "schedule"};

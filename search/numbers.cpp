@@ -13,7 +13,7 @@ Seconds matmul_compute(const PassPrice& pass) {
   return std::max(Seconds(), pass.bound.compute - others);
 }
 
-/// Sum over the passes of every sequence of a step.
+/// Sum of `of` over the passes of all sequences in a step.
 Seconds over_sequences(const Space& space, Seconds (*of)(const PassPrice&)) {
   Plan plan = space.plan;
   plan.micro_batch = 1;

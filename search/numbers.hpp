@@ -31,7 +31,7 @@ struct OfNumber {
 /// the whole space.
 std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching);
 
-/// Device counts of a space that some link joins.
+/// The device counts of a space for which some link joins that many devices.
 std::vector<Count> joined_numbers(const Space& space);
 
 /// Time of a run over `tokens` tokens.

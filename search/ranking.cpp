@@ -17,7 +17,8 @@ bool covers(const Found& a, const Found& b) {
   return a.peak <= b.peak && a.step <= b.step;
 }
 
-/// Whether two plans differ only in the number of layers to recompute, and both numbers exceed the layers of a chunk.
+/// Whether two plans differ only in the number of layers to recompute, and both numbers exceed the number of layers in
+/// a chunk.
 bool is_same_run(const Found& a, const Found& b) {
   Candidate c = a.candidate;
   c.block = b.candidate.block;

@@ -119,7 +119,7 @@ std::optional<Count> largest_global_batch(const Setup& s) {
 
 namespace {
 
-/// Tries the kinds of changes one by one, each from the smallest up.
+/// Tries the kinds of changes one by one, each from the smallest change up.
 class Mender {
  public:
   explicit Mender(const Setup& s) : s_(s) {}

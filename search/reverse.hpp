@@ -28,9 +28,9 @@ Bytes lacking(const Setup& s);
 
 /// The largest value that fits with everything else unchanged; absent if even the smallest does not fit.
 std::optional<Count> largest_micro_batch(const Setup& s);  ///< a divisor of a replica's batch
-std::optional<Count> largest_sequence(const Setup& s);     ///< divisible over context ranks, within learned positions
-/// Largest number of sequences per step whose number of micro-batches is valid for the pipeline; 0: any number fits,
-/// since more micro-batches do not increase the number in flight.
+std::optional<Count> largest_sequence(const Setup& s);  ///< divides evenly over context ranks, within learned positions
+/// Largest number of sequences per step that yields a number of micro-batches valid for the pipeline; 0: any number
+/// fits, since more micro-batches do not increase the number in flight.
 std::optional<Count> largest_global_batch(const Setup& s);
 
 /// A single change that makes a plan fit.

@@ -9,13 +9,13 @@
 namespace llmcalc {
 namespace {
 
-/// A key, and the number of its family: keys with the same prices.
+/// A key, and the number of its family. A family is the set of keys with the same prices.
 struct FamilyKey {
   Candidate key;
   Count family = 0;
 };
 
-/// The keys of a part: every `of`-th family.
+/// The keys of one part of the search: those of every `of`-th family.
 std::vector<FamilyKey> keys_of(const Space& space, const SearchPart& part) {
   std::vector<FamilyKey> some;
   Count family = 0;

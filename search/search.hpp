@@ -8,7 +8,7 @@
 namespace llmcalc {
 
 struct SearchCounts {
-  Count candidates = 0;  ///< the sum of the others
+  Count candidates = 0;  ///< the sum of the other counts
   Count fit = 0, too_large = 0, impossible = 0;
   constexpr bool operator==(const SearchCounts&) const = default;
 };
@@ -20,10 +20,10 @@ struct SearchResult {
   bool stopped = false;  ///< the search was stopped early
 };
 
-/// When a search ends: after comparing all plans, or at any plan that fits.
+/// When a search ends: after comparing all plans, or as soon as any plan fits.
 enum class Until : std::uint8_t { all, fit };
 
-/// Callbacks of a running search, called after every few plans, and when it ends.
+/// Callbacks of a running search, called after every few plans and at the end.
 struct Watch {
   std::function<bool()> stop{};                               ///< returns true to end the search
   std::function<void(double done, const Found*)> progress{};  ///< the completed fraction and the best plan so far
@@ -37,8 +37,8 @@ struct SearchPart {
 
 /// Compares all plans of the space, or of a part. Computes the memory of every plan, and its time unless a bound shows
 /// that it enters neither list. Plans that would enter a list must also pass the space's process_fits; the counts
-/// compare only tensors with the memory. For the plans found, train() gives the same seconds and bytes. Preconditions:
-/// the device has a peak for the plan's precision, and the device counts are positive.
+/// consider only whether the tensors fit in memory. For the plans found, train() gives the same seconds and bytes.
+/// Preconditions: the device has a peak for the plan's precision, and the device counts are positive.
 SearchResult search(const Space& space, const SearchPart& part = {}, const Watch& watch = {});
 
 /// The result of a search, merged from the results of all its parts in any order.

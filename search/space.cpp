@@ -86,7 +86,7 @@ bool shards_evenly(const Layout& l) {
   return all % l.hsdp == 0 && ranks(l, Group::shard) == l.hsdp;
 }
 
-/// The objection to a layout, for any schedule and chunks.
+/// The objection to a layout, if any, regardless of the schedule and chunks.
 Objection grid_objection(const Arch& arch, const Plan& plan, const Layout& l, const Cluster& cluster) {
   if (plan.global_batch % mul(plan.micro_batch, replicas(l)) != 0) return {.obstacle = Obstacle::batch};
   if (const LayoutFlaw f = flaw(arch, l, plan.seq); f != LayoutFlaw::none)
@@ -177,7 +177,7 @@ std::vector<Count> context_ranks(const Space& s, Count rest) {
   std::erase_if(all, [&](Count n) { return rest % n != 0; });
   return all;
 }
-/// Expert-parallel ranks: divisors of the experts that also divide the devices.
+/// Numbers of expert-parallel ranks to try: divisors of the number of experts that also divide the number of devices.
 std::vector<Count> expert_ranks(const Space& s, Count gpus) {
   if (!s.arch.has_experts()) return {1};
   std::vector<Count> all = degrees(s.fixed.ep, s.launchable.ep, s.arch.moe.experts);
@@ -270,7 +270,9 @@ std::vector<Zero> all_zeros(const Space& space, const Candidate& c) {
   if (!can_shard(space, c)) return {space.fixed.zero.value_or(Zero::none)};
   if (space.fixed.zero) return {*space.fixed.zero};
   const Layout l = layout_of(space, c);
-  if (!shares_parameters(l)) {  // the host stores states, from stage 2 gradients; in stage 3 other weight shards
+  // If no ranks share parameters, ZeRO stages still differ under offload: from stage 2 on the host also stores
+  // gradients, and in stage 3 different weight shards.
+  if (!shares_parameters(l)) {
     if (space.plan.offload.weights.numerator == 0 || !gathers_weights(space.plan)) return {Zero::none, Zero::gradients};
     return {Zero::none, Zero::gradients, Zero::weights};
   }

@@ -13,7 +13,7 @@ namespace llmcalc {
 
 /// The quantity by which plans are compared.
 enum class Objective : std::uint8_t {
-  time,    ///< per optimizer step
+  time,    ///< time per optimizer step
   cost,    ///< per optimizer step: device-hours x price
   energy,  ///< per optimizer step: device-seconds x watts, in joules
   memory   ///< peak of the fullest device
@@ -23,14 +23,14 @@ inline constexpr auto choices<Objective> =
     std::array{Choice{Objective::time, "time"}, Choice{Objective::cost, "cost"}, Choice{Objective::energy, "energy"},
                Choice{Objective::memory, "memory"}};
 
-/// A plan of the space: everything that a search chooses. Devices: tp x cp x pp x dp.
+/// A plan in the search space: all choices that a search makes. Devices: tp x cp x pp x dp.
 struct Candidate {
   Count gpus = 1;
   Count tp = 1, cp = 1, ep = 1, etp = 0, pp = 1, dp = 1;  ///< as in Layout
   Count chunks = 1, micro_batch = 1;
   bool sp = false;
   Recompute recompute = Recompute::none;
-  Count block = 0;  ///< under full recomputation: layers of each chunk to recompute; 0: as in the plan
+  Count block = 0;  ///< under full recomputation: number of layers to recompute in each chunk; 0: as in the plan
   Zero zero = Zero::none;
   Schedule schedule = Schedule::one_f_one_b;
   constexpr bool operator==(const Candidate&) const = default;
@@ -74,14 +74,14 @@ struct Space {
   /// Whether the process of a plan with this tensor peak is expected to fit; empty: only tensors count. Runs on all
   /// threads of a search, for plans that would enter its lists.
   std::function<bool(const Space&, const Candidate&, Bytes peak)> process_fits{};
-  std::vector<Count> blocks{};  ///< numbers of layers of each chunk to recompute, in addition to all
+  std::vector<Count> blocks{};  ///< numbers of layers to recompute in each chunk, tried in addition to all layers
   Fixed fixed{};
   std::size_t best = 10;       ///< number of plans to return
   bool some_numbers = false;   ///< some possible device counts are left out
   bool offload_tried = false;  ///< offload was tried too, and no plan fits even with it
 };
 
-/// Sets the recomputation of a candidate.
+/// Applies a candidate's recomputation to a plan.
 void recompute_as(Plan& p, const Candidate& c);
 Plan plan_of(const Space& space, const Candidate& c);
 Layout layout_of(const Space& space, const Candidate& c);
@@ -91,19 +91,20 @@ double value_of(const Space& space, Count gpus, Seconds step, Bytes peak);
 /// Bytes of device memory that a plan may use.
 Bytes usable(const Space& space);
 
-/// Whether some plan of the space is valid, whether or not it fits.
+/// Whether the space has a valid plan, even if no plan fits.
 bool any_possible(const Space& space);
 
 /// Reason a plan is invalid, apart from memory.
 enum class Obstacle : std::uint8_t {
   none,
-  devices,   ///< tp x cp x pp does not divide the devices
+  devices,   ///< tp x cp x pp does not divide the number of devices
   batch,     ///< micro_batch x dp does not divide the global batch
   layout,    ///< see LayoutFlaw
   pipeline,  ///< see PipelineFlaw
   layers,    ///< more chunks than layers
-  shards,    ///< the shard group does not divide the ranks with the same weights, or these weights cannot be sharded
-  link       ///< no link joins the ranks of a group
+  shards,  ///< the shard group's size does not divide the number of ranks with the same weights, or the weights cannot
+           ///< be sharded
+  link     ///< no link joins the ranks of a group
 };
 struct Objection {
   Obstacle obstacle = Obstacle::none;
@@ -113,7 +114,7 @@ struct Objection {
 };
 Objection objection(const Space& space, const Candidate& c);
 Objection objection(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
-/// The objection to a layout, for any schedule and chunks.
+/// The objection to a layout, if any, regardless of the schedule and chunks.
 Objection layout_objection(const Space& space, const Candidate& c);
 
 /// Whether ZeRO has an effect: there are ranks to shard states over, or a host that stores gradients.
@@ -133,7 +134,7 @@ std::vector<Candidate> keys(const Space& space);
 bool priced_alike(const Candidate& a, const Candidate& b);
 /// Numbers of pipeline stages that a key can have.
 std::vector<Count> stage_counts(const Space& space, const Candidate& key);
-/// A schedule and a number of chunks per rank, for some number of stages.
+/// A schedule and a number of chunks per rank, for a given number of stages.
 struct Run {
   Schedule schedule = Schedule::one_f_one_b;
   Count chunks = 1;

@@ -76,7 +76,7 @@ bool always_fuller(const RankSaved& a, const RankSaved& b) {
   });
 }
 
-/// Number of micro-batches from which the peak stays constant, because a fixed order repeats the same steady-state
+/// Number of micro-batches from which on the peak stays constant, because a fixed order repeats the same steady-state
 /// round.
 Count enough_micro_batches(const Pipeline& p) {
   return automatic(p.schedule) ? p.micro_batches : std::min(p.micro_batches, 4 * p.ranks);

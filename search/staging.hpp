@@ -35,7 +35,7 @@ class Staging {
   std::span<const ModelChunk> classes() const { return classes_; }  ///< one chunk of each class
   Count class_of(Count chunk) const { return class_of_[static_cast<std::size_t>(chunk)]; }
   const HeldRows& held(Count rank) const { return held_[static_cast<std::size_t>(rank)]; }
-  /// One rank for each distinct set of rows; kind_of_rank(): the index in this list of a rank's set.
+  /// One rank for each distinct set of rows; kind_of_rank() is the index of a rank's set in this list.
   std::span<const Count> kinds_of_ranks() const { return distinct_; }
   std::size_t kind_of_rank(Count rank) const { return kind_of_[static_cast<std::size_t>(rank)]; }
   /// The ranks that may be the fullest. `p` must be the constructor's pipeline, except for schedule and micro-batches.
