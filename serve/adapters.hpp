@@ -3,8 +3,8 @@
 /// every block (calc/training/adapter.hpp). N of them are in memory at once, each allocated for rank R (vLLM's
 /// --max-loras and --max-lora-rank), in the format of activations, not of weights.
 ///
-/// A pass of T rows multiplies each row by one adapter's A and B, and reads every adapter that its rows use once: at
-/// most min(N, T) adapters. Excludes sorting rows by adapter and loading adapters from the host.
+/// A pass of T rows multiplies each row by one adapter's A and B, and reads, once each, all adapters that its rows use:
+/// at most min(N, T) adapters. Excludes sorting rows by adapter and loading adapters from the host.
 
 #include "calc/cluster.hpp"
 #include "calc/plan.hpp"

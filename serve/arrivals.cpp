@@ -27,7 +27,7 @@ void Arrivals::skip_waiting() {
   while (next_ < requests_.size() && requests_[next_].after != no_request) ++next_;
 }
 
-/// Time of the next request that waits for no answer; `never` for a closed loop or at the end of the list.
+/// Time of the next request that does not wait for an answer; `never` for a closed loop or at the end of the list.
 Ticks Arrivals::listed() const { return closed_ || next_ == requests_.size() ? never : ticks(requests_[next_].at); }
 
 Ticks Arrivals::next() const { return std::min(due_.empty() ? never : due_.top().time, listed()); }

@@ -28,8 +28,8 @@ class Arrivals {
 
   const std::vector<ServerRequest>& requests_;
   bool closed_;
-  Count to_begin_;                                ///< first requests that users have yet to send
-  RequestId next_ = 0;                            ///< next request without a specific answer to wait for
+  Count to_begin_;                                ///< number of first requests that users have yet to send
+  RequestId next_ = 0;                            ///< next request that does not wait for a specific answer
   std::vector<RequestId> first_after_, sibling_;  ///< requests that wait for each answer, as linked lists
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };

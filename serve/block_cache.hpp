@@ -31,7 +31,7 @@ class BlockCache {
   /// Creates a chain without blocks. After abandon(), the chain is deleted as soon as it is unused and empty.
   Chain make_chain();
   void abandon(Chain c);
-  /// The chain with the caller's number `n`, from 0. Such a chain is never deleted.
+  /// The chain that the caller has numbered `n`, starting from 0. Such a chain is never deleted.
   Chain chain(ChainId n);
   Count cached(Chain c) const { return chains_[c].cached; }
   /// Number of the chain's blocks that can be allocated because the chain is unused.
@@ -46,7 +46,7 @@ class BlockCache {
   struct Blocks {
     Count cached = 0;
     Count users = 0;
-    Chain older = none, newer = none;  ///< among unused chains
+    Chain older = none, newer = none;  ///< neighbors in the list of unused chains
     bool abandoned = false;
   };
   void push(Chain c);

@@ -14,8 +14,9 @@ void Scheduler::find_chains(Sequence& s) {
   s.own = r.session != no_chain ? cache_.chain(2 * r.session + 1) : cache_.make_chain();
 }
 
-/// Counts only whole blocks, and excludes the last token, which must be computed to sample the next one. The chain of a
-/// session or request begins after the whole blocks of the prefix, and is usable only if all of these are cached.
+/// Cached blocks with the first tokens of a sequence. Counts only whole blocks, and excludes the last token, which must
+/// be computed to sample the next one. The chain of a session or request begins after the whole blocks of the prefix,
+/// and is usable only if all of these are cached.
 Scheduler::Hit Scheduler::hit(const Sequence& s) const {
   if (s.own == BlockCache::none) return {};
   const Count groups = rules_.whole_groups, most = (all_tokens(s) - 1) / rules_.block_tokens;

@@ -26,9 +26,9 @@ class BlockCycle {
     by_start_[index(start)] += n;
     per_period_ += n;
   }
-  /// Blocks allocated in a pass.
+  /// Number of blocks allocated in a pass.
   Count at(Count step) const { return by_start_[index(1 - step)]; }
-  /// Blocks allocated in the `passes` passes after `step`.
+  /// Number of blocks allocated in the `passes` passes after `step`.
   Count later(Count step, Count passes) const;
 
  private:
@@ -55,10 +55,10 @@ class DecodingSet {
   /// Attention work of the next pass, and its growth per pass.
   CoreWork work(std::size_t reach_kind) const { return {size_, keys_[reach_kind], keys_[reach_kind]}; }
   CoreWork growth(std::size_t reach_kind) const { return {0, growing_[reach_kind], growing_[reach_kind]}; }
-  /// Blocks allocated in the next pass, and in the `passes` passes after it.
+  /// Number of blocks allocated in the next pass, and in the `passes` passes after it.
   Count new_blocks() const { return whole_.at(step_) + limited_.at(step_); }
   Count later_blocks(Count passes) const { return whole_.later(step_, passes) + limited_.later(step_, passes); }
-  /// Passes until a sequence ends or reaches a border; at least 1.
+  /// Number of passes until a sequence ends or reaches a border; at least 1.
   Count passes_alike() const;
   /// Advances by `passes` passes, at most passes_alike(). Finished sequences leave and are appended to `done`.
   void advance(Count passes, std::vector<SequenceSlot>& done);

@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Blocks that the next pass allocates, for all drafts whether accepted or not.
+/// Number of blocks that the next pass allocates, for all drafts whether accepted or not.
 Count Scheduler::drafting_blocks() const {
   Count sum = 0;
   for (const SequenceSlot slot : drafting_) sum += next_blocks(slot, decoded_tokens());

@@ -1,7 +1,7 @@
 #pragma once
-/// Speculative decoding (arXiv:2211.17192): draft tokens are proposed for each decoding sequence, by a small model, MTP
-/// heads or lookup in its text. A pass verifies them; the sequence keeps the drafts before the first rejected one, and
-/// one more token.
+/// Speculative decoding (arXiv:2211.17192): draft tokens are proposed for each decoding sequence, by a small model, by
+/// MTP heads or by lookup in the sequence's text. A pass verifies them; the sequence keeps the drafts before the first
+/// rejected one, and one more token.
 
 #include <array>
 #include <cstdint>
@@ -34,7 +34,7 @@ inline Count accepted_drafts(const Speculation& s, Random& random) {
   return s.length;
 }
 
-/// Expected tokens per sequence and pass: 1 + a_1 + a_1 a_2 + ...
+/// Expected number of tokens per sequence and pass: 1 + a_1 + a_1 a_2 + ...
 inline double expected_tokens(const Speculation& s) {
   double sum = 1, all_before = 1;
   for (Count i = 0; i < s.length; ++i) sum += all_before *= s.acceptance[static_cast<std::size_t>(i)];

@@ -30,10 +30,10 @@ struct EngineLimits {
 
 /// How an engine grants memory to its cache.
 enum class CacheGrant : std::uint8_t {
-  share,          ///< the rest of a share of the device
+  share,          ///< the rest of a share of the device's memory
   static_share,   ///< the rest of a share for weights and cache; activations and graphs are outside the share
-  share_of_free,  ///< a share of the memory that all other terms leave
-  whole           ///< the rest of the device
+  share_of_free,  ///< a share of the memory that all other terms leave free
+  whole           ///< the rest of the device's memory
 };
 
 template <>
@@ -50,7 +50,7 @@ struct EngineTerms {
   Bytes padding{};         ///< padding of weights to the sizes that kernels require
   Bytes draft{};           ///< weights of a draft model
   CacheGrant grant = CacheGrant::share;
-  double share_of_free = 1;   ///< for CacheGrant::share_of_free
+  double share_of_free = 1;   ///< the share, for CacheGrant::share_of_free
   Bytes draft_token_cache{};  ///< bytes per token of the draft model's cache, in addition to the model's own
 };
 

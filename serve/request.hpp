@@ -21,7 +21,7 @@ struct ServerRequest {
   Count prompt = 1, generate = 1;  ///< tokens, at least 1 each; the prompt's last pass produces the first answer token
   RequestId after = no_request;    ///< the earlier request whose answer this one waits for
   ChainId session = no_chain;      ///< its prompt begins with the prompt and answer of the session's last request
-  ChainId prefix = no_chain;       ///< its prompt begins with the prefix of this number
+  ChainId prefix = no_chain;       ///< number of the prefix that its prompt begins with
   Count prefix_tokens = 0;         ///< length of that prefix
   int priority = 0;                ///< lower values first, if the server uses priorities
 };

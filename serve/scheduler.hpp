@@ -16,7 +16,7 @@ namespace llmcalc {
 
 /// Progress of a request on another engine.
 struct Progress {
-  Count computed = 0;   ///< tokens whose keys and values arrive with it
+  Count computed = 0;   ///< tokens whose keys and values arrive with the request
   Count generated = 0;  ///< answer tokens so far
   Ticks token = 0;      ///< time of its last token
 };
@@ -35,7 +35,7 @@ struct PassEnd {
   std::vector<Gap> gaps;
 };
 
-/// End times of the first and the last of several passes in a row.
+/// End times of the first and the last of several consecutive passes.
 struct PassEnds {
   Ticks first = 0, last = 0;
 };
@@ -56,7 +56,7 @@ class Scheduler {
   /// Decides the next pass and allocates its blocks.
   const PassWork& schedule();
   const PassWork& work() const { return work_; }
-  /// Number of times in a row that the pass can run if no request arrives: every sequence in it only decodes.
+  /// Number of times in a row that the pass can run if no request arrives, with every sequence in it only decoding.
   Count passes_alike() const;
   CoreGrowth growth() const { return {decoding_.growth(0), decoding_.growth(1)}; }
   /// Records that the pass ran `passes` times, at most passes_alike().
@@ -83,7 +83,7 @@ class Scheduler {
   struct Sequence {
     RequestId id = no_request;
     State state = State::waiting;
-    bool served = false;  ///< in the current pass, if that is decided sequence by sequence
+    bool served = false;  ///< served in the current pass; used if the pass is decided sequence by sequence
     bool was_preempted = false;
     bool swapped = false;             ///< its cache is in host memory
     Count computed = 0;               ///< tokens in the cache, while it does not decode
@@ -111,7 +111,7 @@ class Scheduler {
     Count idle = 0;  ///< blocks of these chains that also count as available
     Count blocks() const { return of_prefix + of_own; }
   };
-  /// Tokens in the blocks of a hit; 0 if the cache holds only states.
+  /// Number of tokens in the blocks of a hit; 0 if the cache holds only states.
   Count tokens_of(const Hit& h) const {
     return h.blocks() == 0 ? 0 : h.blocks() / rules_.whole_groups * rules_.block_tokens;
   }

@@ -50,8 +50,8 @@ struct SchedulerRules {
   // ceil(c / limited_block_tokens) blocks for every group of limited reach, at most one more than its window needs; and
   // blocks for its states
   Count block_tokens = 16;
-  Count limited_block_tokens = 0;  ///< of a block of limited reach; 0: block_tokens. All blocks have the same size in
-                                   ///< bytes, so layers with fewer bytes per token have more tokens per block
+  Count limited_block_tokens = 0;  ///< tokens per block of limited reach; 0: block_tokens. All blocks have the same
+                                   ///< size in bytes, so layers with fewer bytes per token have more tokens per block
   Count blocks = Count{1} << 40;   ///< blocks in the cache of one rank
   Bytes block{};                   ///< bytes of a block on one device
   Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); at least one of whole reach,
@@ -69,7 +69,7 @@ Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
 /// Maximum number of blocks of a sequence of `tokens` tokens, reached during prefill: a group of limited reach then
 /// also stores the tokens of the pass (vLLM, SlidingWindowSpec.max_memory_usage_bytes).
 Count most_blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
-/// Tokens of a block in the groups of limited reach.
+/// Tokens per block in the groups of limited reach.
 constexpr Count limited_block(const SchedulerRules& rules) {
   return rules.limited_block_tokens > 0 ? rules.limited_block_tokens : rules.block_tokens;
 }

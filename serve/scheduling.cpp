@@ -98,7 +98,7 @@ bool Scheduler::serve_next(SequenceSlot slot) {
   return true;
 }
 
-/// Tokens of the next chunk of a sequence that has `computed` tokens in the cache.
+/// Number of tokens in the next chunk of a sequence that has `computed` tokens in the cache.
 Count Scheduler::chunk(const Sequence& s, Count computed, Count budget) const {
   const Count left = all_tokens(s) - computed;
   return std::min(rules_.chunk_tokens > 0 ? std::min(left, rules_.chunk_tokens) : left, budget);

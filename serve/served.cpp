@@ -10,7 +10,7 @@ namespace {
 
 constexpr double first_bin = 1e-6, ratio = 1.01;
 
-/// Upper end of a bin of gaps, in seconds.
+/// Upper end of bin i of the gap histogram, in seconds.
 double bin_end(std::size_t i) { return first_bin * elementary::pow(ratio, static_cast<double>(i)); }
 
 std::size_t bin_of(double gap, std::size_t bins) {
@@ -157,7 +157,7 @@ Spread spread_of(const TokenGaps& g) {
   return {g.mean(), g.percentile(50), g.percentile(90), g.percentile(95), g.percentile(99), g.percentile(99.9)};
 }
 
-/// Times of each request.
+/// The times of all requests.
 struct RequestSpan {
   std::vector<Seconds> first, per_token, whole;
 };
@@ -182,7 +182,7 @@ struct RunWindow {
   Ticks from = 0, to = 0;
 };
 
-/// From the first arrival to the last token.
+/// The interval from the first arrival to the last token.
 RunWindow whole(const ServerRun& run) {
   RunWindow all{never, run.end};
   for (const AnswerTimes& a : run.answers)
@@ -220,7 +220,7 @@ CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requ
   return c;
 }
 
-/// The counted answers. `answered`: number of answered requests, at least one.
+/// The answers that rates are computed from. `answered`: number of answered requests, at least one.
 CountedAnswers counted(const ServerRun& run, const RequestTraffic& traffic, const Slo& slo, Count answered) {
   if (traffic.users > 0) {
     const RunWindow s = while_all_ask(run, traffic);

@@ -56,8 +56,8 @@ struct Sample {
   double prompt_tokens = 0, tokens = 0;  ///< prompt tokens computed, and answer tokens, in the whole interval
 };
 
-/// Integral of one of these averages over a time interval; the average is constant within a sample. `samples`: in order
-/// of time.
+/// Integral of one of Sample's averages over a time interval; the average is constant within a sample. `samples`: in
+/// order of time.
 double integral(std::span<const Sample> samples, Seconds from, Seconds to, double Sample::*of);
 
 /// Timeline of a run: at most 512 samples of equal length, which doubles as the run grows; the last sample ends with
@@ -90,9 +90,9 @@ struct ServerRun {
   Ticks busy = 0;  ///< time in passes, all replicas together
   Count passes = 0;
   Ticks presence = 0;       ///< time from arrival to the last token, summed over requests
-  Count prompt_tokens = 0;  ///< computed, including recomputation after preemption
+  Count prompt_tokens = 0;  ///< prompt tokens computed, including recomputation after preemption
   Count tokens = 0;         ///< answer tokens
-  Count most_blocks = 0;    ///< maximum in use at the same time on one rank
+  Count most_blocks = 0;    ///< maximum number of blocks in use at the same time on one rank
   bool stopped = false;     ///< the run ended before all requests were answered
 };
 
@@ -127,11 +127,11 @@ struct CountedAnswers {
 
 /// Summary of the answered requests.
 struct Served {
-  Count requests = 0;                                        ///< answered
-  Count continued = 0;                                       ///< answered with more than one token
+  Count requests = 0;                                        ///< number of answered requests
+  Count continued = 0;                                       ///< number of requests answered with more than one token
   Spread first_token;                                        ///< from arrival to the first token
   Spread per_token;                                          ///< mean time per token after the first, of each request
-  Spread gap;                                                ///< between consecutive tokens, of every token
+  Spread gap;                                                ///< between consecutive tokens, over all tokens
   Spread latency;                                            ///< from arrival to the last token
   Seconds duration{};                                        ///< from the first arrival to the last token
   CountedAnswers counted;                                    ///< the answers that rates are computed from

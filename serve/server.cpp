@@ -38,8 +38,8 @@ void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
   keep_until(now);
 }
 
-/// Shortens the passes in progress to the fewest that last until `now`. Passes are nearly equal, so the first guess is
-/// close.
+/// Shortens the series of passes in progress to the fewest passes that last until `now`. Passes are nearly equal, so
+/// the first guess is close.
 void Server::keep_until(Ticks now) {
   Count too_few = 0;
   Ticks too_early = start_;

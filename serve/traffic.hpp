@@ -12,9 +12,9 @@
 
 namespace llmcalc {
 
-/// Requests and their senders. Without users, each request arrives at its own time; requests that wait for no answer
-/// are in order of arrival. With N users, the first N requests that wait for no answer arrive at their own times; each
-/// later one, in order, follows the next answer that no request waits for, and its time counts from that answer.
+/// Requests and their senders. Without users, each request arrives at its own time; requests that do not wait for an
+/// answer are in order of arrival. With N users, the first N of these requests arrive at their own times; each later
+/// one, in order, follows the next answer that no request waits for, and its time counts from that answer.
 struct RequestTraffic {
   std::vector<ServerRequest> requests;
   Count users = 0;

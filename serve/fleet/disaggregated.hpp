@@ -1,6 +1,6 @@
 #pragma once
 /// Separate engines for prefill and decode (DistServe, arXiv:2401.09670): a prefill engine produces a request's first
-/// token, then sends keys and values to a decode engine, which continues the answer.
+/// token, then sends its keys and values to a decode engine, which continues the answer.
 
 #include "serve/fleet/fleet.hpp"
 

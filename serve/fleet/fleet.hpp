@@ -28,7 +28,7 @@ struct Fleet {
 /// Callbacks of a running simulation.
 struct ServerWatch {
   std::function<void(const PassRecord&)> pass{};  ///< called at the end of each series of identical passes
-  /// Called occasionally with the numbers of answered and of all requests; returns false to stop.
+  /// Called occasionally with the number of answered requests and the total number of requests; returns false to stop.
   std::function<bool(Count, Count)> goes_on{};
   std::function<bool(RequestId, const AnswerTimes&)> answered{};  ///< called with each answer; returns false to stop
 };
@@ -49,8 +49,8 @@ EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Co
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach);
 inline constexpr Count any_length = Count{1} << 40;
 
-/// Whole blocks of a prefix of `prefix` tokens that all sequences share and the cache stores once; 0 without a prefix
-/// cache. Excludes groups of limited reach, whose blocks are per sequence.
+/// Number of whole blocks of a prefix of `prefix` tokens that all sequences share and the cache stores once; 0 without
+/// a prefix cache. Excludes groups of limited reach, whose blocks are per sequence.
 Count shared_blocks(const SchedulerRules& rules, Count prefix);
 /// Maximum number of sequences of `tokens` tokens in progress at once; all of them share their first `prefix` tokens.
 Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens, Count prefix = 0);

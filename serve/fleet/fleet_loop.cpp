@@ -87,7 +87,7 @@ void FleetLoop::leave(Pool& pool, RequestId id) {
 }
 
 /// Sends a request's keys and values, which are complete at the end of the pass. The request's time outside passes does
-/// not delay them, as it is spent on the way to the user.
+/// not delay the transfer, because it is spent on the way to the user.
 void FleetLoop::send(Pool& from, RequestId id) {
   AnswerTimes& a = run_.answers[id];
   const Ticks computed = a.last - from.request;

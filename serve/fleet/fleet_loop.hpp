@@ -59,7 +59,7 @@ class FleetLoop {
   std::deque<Pool> pools_;
   std::priority_queue<Traveling, std::vector<Traveling>, std::greater<>> traveling_;
   std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< may contain outdated entries
-  std::vector<std::uint32_t> changed_;  ///< replicas with events since passes were last started, which may start one
+  std::vector<std::uint32_t> changed_;  ///< replicas with events since passes were last started; they may start a pass
   ServerRun run_;
   std::uint32_t replicas_ = 0;
   Count answered_ = 0, times_asked_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// Chooses the replica of a request.
+/// Chooses a replica for each request.
 
 #include <optional>
 #include <vector>
@@ -11,7 +11,7 @@ namespace llmcalc {
 class Router {
  public:
   Router(Routing routing, std::size_t replicas) : routing_(routing), loads_(replicas) {}
-  /// Chooses the replica of a request, which counts as its load until done().
+  /// Chooses the replica for a request. The request counts toward the replica's load until done().
   std::size_t route(const ServerRequest& r);
   void done(std::size_t replica) { --loads_[replica]; }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// The clock of a simulated server. It counts in integers, so the sum of passes is the same in any grouping and on
-/// every machine.
+/// The clock of a simulated server. It counts in integers, so the sum of pass times does not depend on the grouping or
+/// the machine.
 
 #include "calc/units.hpp"
 

@@ -20,8 +20,8 @@
 
 namespace llmcalc {
 
-/// Number of kinds of layers by reach, the tokens that a token attends to. Kind 0: all tokens before it; kind 1: tokens
-/// within the model's limited reach (a window or a chunk).
+/// Number of layer kinds by reach. The reach of a layer is the set of tokens that a token attends to. Kind 0: all
+/// tokens before it; kind 1: tokens within the model's limited reach (a window or a chunk).
 inline constexpr std::size_t reach_kinds = 2;
 
 /// Work of attention cores in the layers of one kind of reach.
@@ -106,7 +106,7 @@ class MeasuredCores {
 
 /// Durations of the parts of a pass.
 struct PassTimes {
-  PassRowTimes rows;     ///< everything not listed below, by rows of a pass; includes the engine's loop around a pass
+  PassRowTimes rows;     ///< everything not listed below, by the pass's rows; includes the engine's overhead per pass
   PassRowTimes experts;  ///< experts sharded across ranks, by mean rows per rank
   PassRowTimes head;     ///< the head, by sampled rows
   PassRowTimes drafts;   ///< proposing drafts, by number of sequences

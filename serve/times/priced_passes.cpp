@@ -165,7 +165,7 @@ double expert_seconds(const Arch& arch, const Plan& plan, const Layout& layout, 
   return all;
 }
 
-/// Seconds of parts of a pass of T rows.
+/// Computes the seconds of the parts of a pass of T rows.
 class RowPricer {
  public:
   RowPricer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, const PassSizes& sizes)
@@ -179,20 +179,21 @@ class RowPricer {
         state_(with_batch(plan, 1).kv_cache ? state_seconds(arch, with_batch(plan, 1), layout, cluster.device) : 0) {}
 
   double state() const { return pace_.layers * state_; }
-  /// Everything except attention cores, heads, sharded experts, and the state of linear attention, which is counted per
-  /// sequence.
+  /// Seconds of everything except attention cores, heads, sharded experts, and the state of linear attention, which is
+  /// counted per sequence.
   double rows(Count n) const {
     const Prices p = of_rows(n);
     return beside(p, n) + pace_.layers * (layers(p, n) - expert_part(n) + adapters(n)) + sends(p);
   }
   double experts(Count n) const { return pace_.layers * expert_part(n); }
-  /// Only the model's head.
+  /// Seconds of the model's head.
   double head(Count n) const {
     const double alone = head_alone(n);
     if (pace_.stages == 1) return alone;
     return static_cast<double>(pace_.stages) * std::max(0.0, alone - pace_.slack * layers(of_rows(n), n));
   }
-  /// `each` drafts for each of n sequences. The first run of every MTP module is excluded, as it is part of rows().
+  /// Seconds of `each` drafts for each of n sequences. The first run of every MTP module is excluded, as it is part of
+  /// rows().
   double drafts(Count n, Count each) const {
     const Count again = each - plan_.mtp;
     return static_cast<double>(each) * module_head(n) + (again > 0 ? static_cast<double>(again) * module(n) : 0);
@@ -212,7 +213,7 @@ class RowPricer {
     if (is_recorded(n)) return decode_prices(n, plan_.mtp);
     return price_prefill(arch_, with_batch(plan_, 1), layout_, cluster_.device, n);
   }
-  /// An MTP module without its head.
+  /// Seconds of an MTP module without its head.
   double module(Count n) const {
     const Prices p = decode_prices(n, 1);
     return time(p, is_body) - time(p, is_model_body);
@@ -227,14 +228,14 @@ class RowPricer {
     const Step step = with_modules(decode_step(plan, 1), modules);
     return price_without_cores(arch_, plan, layout_, cluster_.device, step, cores);
   }
-  /// Everything outside the model's layers except heads: the embedding, MTP modules, the loop around a pass. In a
-  /// prompt's pass, each head runs over one row.
+  /// Seconds of everything outside the model's layers except heads: the embedding, MTP modules, the engine's overhead
+  /// per pass. In a prompt's pass, each head runs over one row.
   double beside(const Prices& p, Count n) const {
     if (is_recorded(n)) return time(p, is_body_beside_layers);
     const double modules = plan_.mtp > 0 ? static_cast<double>(plan_.mtp) * module_head(1) : 0;
     return time(p, is_beside_layers) - head_alone(1) - modules;
   }
-  /// The model's layers in a pass of n rows, without cores.
+  /// Seconds of the model's layers in a pass of n rows, without cores.
   double layers(const Prices& p, Count n) const {
     const double all = time(p, is_body) - time(p, is_body_beside_layers);
     return is_recorded(n) ? all - static_cast<double>(n) * state_ : all - attention(p) - state_;
@@ -252,7 +253,7 @@ class RowPricer {
     const Prices p = decode_prices(n, 0);
     return time(p, any) - time(p, is_body);
   }
-  /// Sends of hidden states and the residual stream from stage to stage.
+  /// Seconds to send hidden states and the residual stream from stage to stage.
   double sends(const Prices& p) const {
     if (pace_.stages == 1) return 0;
     const Efficiency e = p.estimated ? Efficiency::estimated : Efficiency::full;

@@ -70,7 +70,7 @@ class SteadyRank {
     return (decodes_ * time(1, 0) + chunks(0) * time(0, 1)) / passes(0);
   }
 
-  /// Blocks held by requests in progress at the given rate, excluding blocks of a shared prefix.
+  /// Number of blocks held by requests in progress at the given rate, excluding blocks of a shared prefix.
   double held(double rate, double capacity, double places) const {
     const double pass = pass_seen(rate, capacity, places), n = rate * pass * decodes_;
     const auto shared = static_cast<double>(shared_blocks(rules_, load_.shared));
@@ -79,16 +79,16 @@ class SteadyRank {
 
  private:
   double new_tokens() const { return std::max(1.0, load_.prompt - load_.cached); }
-  /// Rows of a decoding sequence in a pass.
+  /// Number of rows that a decoding sequence has in a pass.
   double decode_rows() const { return static_cast<double>(1 + rules_.speculation.length); }
   /// Whether prompts have separate passes.
   bool apart() const { return rules_.batching == Batching::prompts_first; }
-  /// Tokens of a pass that are left for prompts.
+  /// Number of tokens in a pass that are left for prompts.
   double room(double decoding) const {
     const double taken = apart() ? 0 : decoding * decode_rows();
     return std::max(1.0, static_cast<double>(rules_.pass_tokens) - taken);
   }
-  /// Tokens of a chunk of a prompt with `tokens` new tokens.
+  /// Number of tokens in a chunk of a prompt with `tokens` new tokens.
   double chunk(double decoding, double tokens) const {
     const double most = rules_.chunk_tokens > 0 ? std::min(static_cast<double>(rules_.chunk_tokens), tokens) : tokens;
     return std::min(most, room(decoding));
@@ -108,8 +108,8 @@ class SteadyRank {
     }
     return low;
   }
-  /// Blocks of a request, summed over its passes: blocks of the prompt in prompt passes, and of the prompt and half of
-  /// the answer in decode passes.
+  /// Number of blocks of a request, summed over its passes: blocks of the prompt in prompt passes, and of the prompt
+  /// and half of the answer in decode passes.
   double block_passes(double decoding) const {
     const auto held = [&](double tokens) {
       return static_cast<double>(blocks_of(rules_, times_.reach, nearest(tokens)));
@@ -242,7 +242,7 @@ class SessionRank {
     rank.put_most(s);
     return {s.begun / rank.pass(s.begun), std::max(1.0, s.begun * rank.passes(s.begun * rank.decodes()))};
   }
-  /// Blocks available between turns; at most 0 if the cache is full.
+  /// Number of blocks available between turns; at most 0 if the cache is full.
   double room_at(double rate, double kept) const {
     const auto [most, places] = capacity(kept);
     if (rate >= most) return 0;

@@ -19,8 +19,8 @@
 /// highest rate at which this converges: beyond it, hits vanish, and with them the rate that they made possible.
 ///
 /// Excludes preemption and other effects of varying lengths. Does not model fixed batches, whose sequences wait for
-/// each other, or latency: in simulations, a mean pass is 0.65 to 1.8 times the wait of tokens next to long prompts.
-/// Use a simulation for latencies.
+/// each other, or latency: in simulations, the mean pass takes 0.65 to 1.8 times as long as tokens wait while long
+/// prompts are processed. Use a simulation for latencies.
 
 #include <optional>
 
@@ -34,7 +34,7 @@ struct SteadyLoad {
   double rate = 0;                             ///< requests per second, all replicas together
   double prompt = 1, generate = 1;             ///< tokens, at least 1 each
   double cached = 0;                           ///< prompt tokens found in the cache, below `prompt`
-  std::optional<double> cached_at_capacity{};  ///< `cached` at capacity, if different: for sessions of a log
+  std::optional<double> cached_at_capacity{};  ///< `cached` at capacity, if different, as for sessions from a log
   Sessions sessions{};          ///< sessions, whose histories are cached at capacity in addition to `shared`
   Count shared = 0;             ///< length in tokens of the prefix that all prompts share
   double variation = 0;         ///< variance of the time in progress over its squared mean; 0: constant, 1: exponential
