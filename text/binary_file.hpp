@@ -1,5 +1,5 @@
 #pragma once
-/// A regular file read at arbitrary offsets.
+/// A regular file that can be read at arbitrary offsets.
 
 #include <cstddef>
 #include <span>
@@ -12,8 +12,8 @@ namespace llmcalc {
 
 class BinaryFile {
  public:
-  /// Opens the file. Throws InputError if it is missing, unreadable or not a regular file; `expected` names the file to
-  /// pass instead ("a safetensors file").
+  /// Opens the file. Throws InputError if it is missing, unreadable or not a regular file; `expected` describes the
+  /// kind of file to pass instead ("a safetensors file").
   BinaryFile(std::string path, std::string_view expected);
   ~BinaryFile();
   BinaryFile(const BinaryFile&) = delete;
@@ -22,8 +22,8 @@ class BinaryFile {
   const std::string& path() const { return path_; }
   Count size() const { return size_; }
 
-  /// Fills `into` with the bytes from `offset` on. Throws InputError naming the path and `what` if reading fails or the
-  /// file ends too early.
+  /// Fills `into` with the bytes that start at `offset`. Throws an InputError that names the path and `what` if reading
+  /// fails or the file ends too early.
   void read(Count offset, std::span<std::byte> into, std::string_view what) const;
 
  private:

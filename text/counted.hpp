@@ -1,5 +1,5 @@
 #pragma once
-/// Counts in sentences.
+/// Formatting of counts in sentences.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// "1 GPU", "8 GPUs": a number and its noun, with a regular plural.
+/// A number and its noun, with a regular plural: "1 GPU", "8 GPUs".
 inline std::string counted(Count n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }

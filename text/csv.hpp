@@ -16,7 +16,7 @@ std::string_view without_byte_order_mark(std::string_view text);
 
 class CsvTable {
  public:
-  /// `where` names the file in errors. Throws InputError, with the line, if column names are missing, empty or
+  /// `where` names the file in errors. Throws an InputError that names the line if column names are missing, empty or
   /// repeated, if a line has too many or too few cells, or if a quote is not closed.
   CsvTable(std::string_view text, std::string where);
 
@@ -24,19 +24,19 @@ class CsvTable {
   /// Number of rows, excluding the line of column names.
   std::size_t size() const { return rows_.size(); }
   bool has(std::string_view column) const;
-  /// Index of a column. Throws InputError that lists all columns if the name is unknown.
+  /// Index of a column. If the name is unknown, throws an InputError that lists all columns.
   std::size_t column(std::string_view name) const;
 
-  /// A cell without surrounding spaces; may be empty.
+  /// The text of a cell without surrounding spaces; may be empty.
   const std::string& text(std::size_t row, std::size_t column) const { return rows_[row].cells[column]; }
-  /// A nonempty cell.
+  /// The text of a cell that must not be empty.
   const std::string& name(std::size_t row, std::size_t column) const;
-  /// A whole number of at least 0.
+  /// The value of a cell that must be a whole number of at least 0.
   Count count(std::size_t row, std::size_t column) const;
-  /// A finite number above 0.
+  /// The value of a cell that must be a finite number above 0.
   double positive(std::size_t row, std::size_t column) const;
 
-  /// The row's line in the file, from 1.
+  /// The row's line number in the file, counted from 1.
   std::size_t line(std::size_t row) const { return rows_[row].line; }
   /// "dense.csv, line 12"
   std::string where(std::size_t row) const;

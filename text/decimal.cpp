@@ -24,7 +24,7 @@ bool digits_follow(std::string_view s, std::size_t at) { return at + 1 < s.size(
 std::optional<int> exponent(std::string_view& rest) {
   if (rest.empty() || (rest[0] != 'e' && rest[0] != 'E')) return 0;
   const bool sign = rest.size() > 1 && (rest[1] == '-' || rest[1] == '+');
-  if (!digits_follow(rest, sign ? 1 : 0)) return 0;  // a unit that begins with e
+  if (!digits_follow(rest, sign ? 1 : 0)) return 0;  // "e" begins a unit, not an exponent
   const bool negative = rest[1] == '-';
   const std::string_view digits = leading_digits(rest.substr(sign ? 2 : 1));
   rest.remove_prefix(digits.size() + (sign ? 2 : 1));
@@ -48,7 +48,7 @@ std::optional<Decimal> decimal(std::string digits, int e) {
   return Decimal{d, e, e};
 }
 
-/// Multiplies d by p^power, if the result is exact and below the limit; otherwise returns the reason.
+/// Multiplies d by p^power if the result is exact and below the limit; otherwise returns the reason why it is not.
 std::optional<Inexact> scale(Int128& d, unsigned p, int power, Int128 limit) {
   for (; power < 0; ++power) {
     if (d % p != 0) return Inexact::fraction;
@@ -85,7 +85,7 @@ Numeral numeral(std::string_view text) {
 Whole whole(const Decimal& d, Int128 limit) {
   if (d.digits == 0) return {Int128{0}, {}};
   Int128 n = d.digits;
-  // Divisions come first, so intermediate values do not overflow.
+  // Division comes first, so that intermediate values do not overflow.
   auto problem = scale(n, 5, std::min(d.fives, 0), limit);
   if (!problem) problem = scale(n, 2, std::min(d.twos, 0), limit);
   if (!problem) problem = scale(n, 5, std::max(d.fives, 0), limit);

@@ -21,15 +21,15 @@ struct Decimal {
 
 enum class Misread { none, empty, sign, no_digit, leading_zero, long_numeral };
 
-/// The numeral at the beginning of a text ("12", "0.25", "3e11") and the rest of the text.
+/// The numeral at the beginning of a string ("12", "0.25", "3e11") and the rest of the string.
 struct Numeral {
   Misread problem = Misread::none;
   Decimal value;
   std::string_view rest;
 };
 
-/// Reads the numeral at the beginning of `text`: digits, then a point and digits, then e and a power of ten. Rejects a
-/// sign, a leading zero before another digit, hexadecimal and other C number syntax.
+/// Reads the numeral at the beginning of `text`: digits, optionally followed by a point and digits, and then by e and a
+/// power of ten. Rejects a sign, a leading zero before another digit, hexadecimal and other C number syntax.
 Numeral numeral(std::string_view text);
 
 enum class Inexact { fraction, too_large };

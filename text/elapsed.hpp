@@ -19,8 +19,8 @@ class Elapsed {
 /// `seconds` as "1:05" or "2:03:04".
 std::string clock_text(double seconds);
 
-/// Text such as ", 1:05 left" for the remaining time if the fraction `done` of the work took `seconds`; empty if `done`
-/// is 0.
+/// Text such as ", 1:05 left" for the remaining time, given that the fraction `done` of the work took `seconds`; empty
+/// if `done` is 0.
 std::string left_text(double seconds, double done);
 
 }  // namespace llmcalc

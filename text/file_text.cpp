@@ -32,7 +32,7 @@ void refuse_unless_a_file(const std::string& path, std::string_view expected) {
     throw InputError(fmt::format("cannot read '{}': it is not a regular file; pass {}", path, expected));
 }
 
-/// Reads a whole stream. The length of a pipe is known only at its end.
+/// Reads a stream to its end. The length of a pipe is not known in advance.
 std::string stream_text(std::istream& in, const std::string& path, std::size_t most) {
   std::string text;
   std::array<char, 65536> buffer{};

@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// The unit of a number, which decides how it is printed.
+/// The unit of a number, which determines how it is printed.
 enum class Unit : std::uint8_t {
   none,
   parameters,

@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// The file or folder `name` next to the program, or in lib/llmcalc or share/llmcalc of its installation; absent if not
-/// found.
+/// The file or folder `name`, searched for next to the program and in lib/llmcalc and share/llmcalc of its
+/// installation; absent if not found.
 std::optional<std::filesystem::path> installed(std::string_view name);
 
 }  // namespace llmcalc

@@ -23,7 +23,7 @@ std::string spoken(const Value& v) {
   return shown(v);
 }
 
-/// Line and column, both from 1, of the byte at `offset`.
+/// Line and column, both counted from 1, of the byte at `offset`.
 std::string line_and_column(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -31,7 +31,7 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
   return fmt::format("{}:{}", line, before.size() - start + 1);
 }
 
-/// Iterator over a text that counts the bytes read, since the parser does not report positions to its event handlers.
+/// Iterator over a string that counts the bytes read, since the parser does not report positions to its event handlers.
 class CountingByte {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -98,7 +98,7 @@ class Builder : public nlohmann::json_sax<Value> {
   }
 
  private:
-  /// The line of the last byte read, from 1.
+  /// The line of the last byte read, counted from 1.
   std::ptrdiff_t line() const {
     const std::string_view read = text_.substr(0, passed_);
     return 1 + std::count(read.begin(), read.end(), '\n');
@@ -106,14 +106,14 @@ class Builder : public nlohmann::json_sax<Value> {
 
   struct Level {
     Value* value;
-    std::unordered_set<std::size_t> hashes;  ///< hashes of the keys of a large object, whose list is slow to search
+    std::unordered_set<std::size_t> hashes;  ///< hashes of the keys of a large object, whose key list is slow to search
 
     bool lists(const std::string& key) const {
       const auto& list = value->get_ref<const Value::object_t&>();
       return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == key; });
     }
 
-    /// Whether the object has the key. A large object also records the key.
+    /// Whether the object has the key. For a large object, also records the key.
     bool has(const std::string& key) {
       const auto& list = value->get_ref<const Value::object_t&>();
       if (list.size() < 16) return lists(key);
@@ -131,7 +131,7 @@ class Builder : public nlohmann::json_sax<Value> {
                                       : fmt::format("byte {:#04x}", byte);
   }
 
-  /// Stores a value in the innermost open container. Returns its address.
+  /// Stores a value in the innermost open container and returns the value's address.
   Value* put_at(Value v) {
     if (open_.empty()) {
       root_ = std::move(v);
@@ -230,12 +230,13 @@ constexpr std::string_view a_number = "a finite number";
 constexpr std::string_view a_flag = "true or false";
 constexpr std::string_view a_text = "a string in quotes";
 
-/// The integer in a number written with a point or an exponent, if it is in [0, 2^53]; larger doubles skip integers.
+/// The integer value of a number written with a point or an exponent, if it is in [0, 2^53]; above that, doubles skip
+/// integers.
 std::optional<Count> integer(double v) {
   return v >= 0 && v <= 0x1p53 && v == std::floor(v) ? std::optional(static_cast<Count>(v)) : std::nullopt;
 }
 
-/// The value of `v`, if it is an integer in [0, 2^63).
+/// The value of `v` if it is an integer in [0, 2^63).
 std::optional<Count> integer(const Value& v) {
   if (v.is_number_float()) return integer(v.get<double>());
   if (!v.is_number_integer()) return std::nullopt;

@@ -16,30 +16,31 @@ namespace llmcalc::json {
 
 using Value = nlohmann::ordered_json;
 
-/// Default limit on the length of a text, and the limit on nesting.
+/// Default limit on the length of a document, and the limit on nesting depth.
 inline constexpr std::size_t max_bytes = std::size_t{64} << 20;
 inline constexpr int max_depth = 64;
 
-/// Parses a whole document. Throws InputError, naming `where`, on a syntax error (with line and column), a duplicate
-/// key, a number outside the range of double, nesting deeper than max_depth or text of more than `most` bytes.
+/// Parses a whole document. Throws an InputError that names `where` on a syntax error (with line and column), a
+/// duplicate key, a number outside the range of double, nesting deeper than max_depth, or a document of more than
+/// `most` bytes.
 Value parse(std::string_view text, const std::string& where, std::size_t most = max_bytes);
 
-/// The output of Python's json module as valid JSON: null replaces Infinity, -Infinity and NaN outside of strings,
-/// which other parsers reject.
+/// Turns the output of Python's json module into valid JSON: outside strings, Infinity, -Infinity and NaN, which other
+/// parsers reject, are replaced by null.
 std::string without_infinities(std::string_view text);
 
 /// The path that denotes standard input.
 inline constexpr std::string_view standard_input = "-";
 
-/// The text of a file, a pipe or standard input. Throws InputError if it is missing, a folder, a device, unreadable or
-/// longer than `most` bytes; `expected` names the file to pass instead.
+/// The contents of a file, a pipe or standard input. Throws InputError if it is missing, a folder, a device, unreadable
+/// or longer than `most` bytes; `expected` describes the kind of file to pass instead.
 std::string file_text(const std::string& path, std::string_view expected = "a JSON file", std::size_t most = max_bytes);
 
 /// A checked view of a JSON object. It records which keys were read, so that unknown keys can be rejected. Every getter
-/// throws InputError with a sentence that names the file, the key, the expected value and the actual one.
+/// throws an InputError that names the file, the key, the expected value and the actual one.
 class Object {
  public:
-  /// `where` names the file and the place inside it: "my.json" or "my.json, \"attention\"".
+  /// `where` names the file and the location in it: "my.json" or "my.json, \"attention\"".
   Object(const Value& value, std::string where);
   Object(const Value&& value, std::string where) = delete;  ///< only a pointer to the value is stored
 
@@ -61,14 +62,14 @@ class Object {
   std::vector<Count> counts(std::string_view key) const;       ///< an array of integers in [0, 2^63)
   std::vector<std::string> texts(std::string_view key) const;  ///< an array of strings
 
-  /// The first of `keys` that is present. Throws InputError that lists them if all are absent.
+  /// The first of `keys` that is present. If all are absent, throws an InputError that lists them.
   std::string_view first_of(std::initializer_list<std::string_view> keys) const;
 
-  /// All keys, in the file's order.
+  /// All keys, in file order.
   std::vector<std::string> keys() const;
   /// Keys that have not been read.
   std::vector<std::string> unread() const;
-  /// Throws InputError naming the first unread key and the nearest known key.
+  /// If there is an unread key, throws an InputError that names the first one and the nearest known key.
   void refuse_unread() const;
 
   const std::string& where() const { return where_; }

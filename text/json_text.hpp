@@ -11,7 +11,7 @@ namespace llmcalc::json {
 /// The string at a key, byte for byte, for comparisons. Throws InputError if the value is not a string.
 std::string raw_text(const Object& o, std::string_view key);
 
-/// A string in printable() form, or the JSON of any other value.
+/// A string in the form that printable() returns, or the JSON text of any other value.
 std::string shown(const Value& value);
 
 }  // namespace llmcalc::json

@@ -1,5 +1,5 @@
 #pragma once
-/// Parsing of numbers in texts of known form. Never throws.
+/// Parsing of numbers in strings of known form. Never throws.
 
 #include <string>
 
@@ -7,10 +7,10 @@
 
 namespace llmcalc {
 
-/// The integer at the beginning of a text, after optional spaces: 0 if absent, the largest Count on overflow.
+/// The integer at the beginning of a string, after optional spaces: 0 if absent, the largest Count on overflow.
 Count leading_whole(const std::string& text, int base = 10);
 
-/// The number at the beginning of a text, as parsed by C: 0 if absent, infinity on overflow.
+/// The number at the beginning of a string, as parsed by C: 0 if absent, infinity on overflow.
 double leading_real(const std::string& text);
 
 }  // namespace llmcalc

@@ -17,7 +17,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 bool separates(char c) { return c == '-' || c == '_' || c == '.' || c == ' '; }
 
-/// `name` in lower case and without separators, which users often get wrong.
+/// `name` in lower case without separators, which users often get wrong.
 std::string letters(std::string_view name) {
   std::string out;
   for (const char c : name)
@@ -77,8 +77,9 @@ std::string spelling(std::string_view name) {
 
 namespace {
 
-/// Whether terminals interpret a UTF-8 character: the controls C0, C1 and DEL; U+2028 and U+2029, which end lines and
-/// paragraphs; and the bidirectional controls (The Unicode Standard, 23.2), which can make one text look like another.
+/// Whether a UTF-8 character is one that terminals interpret: the controls C0, C1 and DEL; U+2028 and U+2029, which end
+/// lines and paragraphs; and the bidirectional controls (The Unicode Standard, 23.2), which can make one text look like
+/// another.
 bool is_obeyed(std::string_view c) {
   constexpr std::array<std::string_view, 14> others{"\u061C", "\u200E", "\u200F", "\u2028", "\u2029",
                                                     "\u202A", "\u202B", "\u202C", "\u202D", "\u202E",
@@ -104,7 +105,7 @@ std::string printable(std::string_view text) {
 
 namespace {
 
-/// The first `bytes` of a longer text, without a partial UTF-8 character at the end, and "...".
+/// The first `bytes` bytes of a longer string, without a partial UTF-8 character at the end, followed by "...".
 std::string beginning(std::string_view text, std::size_t bytes) {
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
   return printable(text.substr(0, bytes)) + "...";
@@ -170,7 +171,7 @@ bool nearly_begins(const std::string& other, const std::string& typed) {
   return false;
 }
 
-/// Maximum length of a name to compare; longer names match no known name.
+/// Maximum length of a name that is compared; longer names match no known name.
 constexpr std::size_t longest_compared = 100;
 
 /// Distance of `candidate` from a typed name: 0 if it has all words of the name, 1 if it begins with the name, at most
@@ -188,7 +189,7 @@ std::size_t distance(std::string_view name, std::string_view candidate, std::siz
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most) {
   if (name.size() > longest_compared) return {};
   const std::size_t limit = std::max<std::size_t>(1, letters(name).size() / 3);
-  // distance, whether the first words differ, edit distance of the whole names, name
+  // Sort key: distance, whether the first words differ, edit distance between the whole names, name.
   std::vector<std::tuple<std::size_t, bool, std::size_t, std::string>> found;
   for (const auto& candidate : known)
     if (const std::size_t d = distance(name, candidate, limit); d <= limit)
@@ -211,8 +212,8 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& kn
 
 namespace {
 
-/// The parts of a name, with letters and digits separated: "glm4v_moe_text" has glm, 4, v, moe. Omits "text", which any
-/// name may contain.
+/// The parts of a name, with letters and digits separated: "glm4v_moe_text" becomes glm, 4, v, moe. Omits "text", which
+/// may occur in any name.
 std::vector<std::string> parts(std::string_view name) {
   std::string apart;
   for (const char c : name) {
@@ -224,7 +225,7 @@ std::vector<std::string> parts(std::string_view name) {
   return out;
 }
 
-/// Whether `brief` has some letters of `word` in order, including its first: "hy" of "hunyuan".
+/// Whether `brief` consists of some letters of `word` in order, including its first: "hy" for "hunyuan".
 bool abbreviates(const std::string& brief, const std::string& word) {
   if (brief.size() < 2 || brief.size() > 4 || brief[0] != word[0]) return false;
   std::size_t found = 0;
@@ -249,8 +250,9 @@ int version(const std::vector<std::string>& words) {
   return -1;
 }
 
-/// Difference of `candidate` from a name with the words `typed`: kinship; distance between versions in half steps, 1 if
-/// the candidate has no version; number of words missing from the candidate. For unrelated names, only kinship is set.
+/// Difference between `candidate` and a name with the words `typed`, as a tuple: kinship; distance between versions in
+/// half steps, or 1 if the candidate has no version; number of words missing from the candidate. For unrelated names,
+/// only kinship is set.
 std::tuple<int, int, std::size_t> strangeness(const std::vector<std::string>& typed, std::string_view candidate) {
   const std::vector<std::string> other = parts(candidate);
   const int kin = typed.empty() || other.empty() ? 3 : kinship(typed[0], other[0]);

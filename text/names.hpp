@@ -13,8 +13,8 @@ bool same_name(std::string_view a, std::string_view b);
 /// `name` in lower case (ASCII letters).
 std::string lower(std::string_view name);
 
-/// The canonical spelling of `name`: lower case, '_' and ' ' as '-', and no '-' between a letter and a digit. "RTX
-/// 4090", "rtx4090" and "rtx-4090" are one; "llama-2-7b" and "llama-27b" are two.
+/// The canonical spelling of `name`: lower case, '_' and ' ' replaced by '-', and no '-' between a letter and a digit.
+/// "RTX 4090", "rtx4090" and "rtx-4090" have the same spelling; "llama-2-7b" and "llama-27b" do not.
 std::string spelling(std::string_view name);
 
 /// `text` with '?' for each character that terminals and viewers interpret (controls, line ends, bidi marks) and for
@@ -24,11 +24,11 @@ std::string printable(std::string_view text);
 /// `text` without control characters, truncated to `most` bytes including a final "..." if it is longer; `most` >= 3.
 std::string shortened(std::string_view text, std::size_t most);
 
-/// `text` between double quotes for a sentence: at most about 60 bytes, without control characters.
+/// `text` in double quotes for use in a sentence: at most about 60 bytes, without control characters.
 std::string in_quotes(std::string_view text);
 
-/// The text as one word of a shell command: between single quotes if it has characters other than letters, digits and
-/// the punctuation of names and paths.
+/// The text as one word of a shell command: in single quotes if it has characters other than letters, digits and the
+/// punctuation of names and paths.
 std::string shell_word(std::string_view text);
 
 /// "adam|sgd|lion" as "adam, sgd or lion".
@@ -42,15 +42,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// than `limit` are not compared.
 std::size_t edits_within(std::size_t limit, std::string_view a, std::string_view b);
 
-/// At most `most` names of `known` that `name` probably means, nearest first; empty if none is near. A name that has
-/// all words of `name` is nearer than one that differs in a letter.
+/// At most `most` names of `known` that `name` probably means, nearest first; empty if none is near. A name that
+/// contains all words of `name` ranks before one that differs from it in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
 /// ", did you mean "tp"?" for the nearest of `known`; empty if none is near.
 std::string suggestion(std::string_view name, const std::vector<std::string>& known);
 
-/// The `count` names of `known` closest to `name`, whether near or not. Ranked by first word (equal, one a prefix or
-/// suffix of the other, an abbreviation), then by nearness of version, shared words and edit distance; ties keep the
-/// order of `known`. Only the first 100 bytes of `name` are compared, to bound the time for a hostile name.
+/// The `count` names of `known` closest to `name`, however distant. Ranked by first word (equal, one a prefix or suffix
+/// of the other, an abbreviation), then by nearness of version, shared words and edit distance; ties keep the order of
+/// `known`. Only the first 100 bytes of `name` are compared, to bound the time for a hostile name.
 std::vector<std::string> closest(std::string_view name, std::vector<std::string> known, std::size_t count = 3);
 
 /// The error message for an unknown name: "unknown model "lama3-70b", did you mean 'llama-3-70b'? ('llmcalc list

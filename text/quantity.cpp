@@ -15,7 +15,7 @@ namespace {
 
 enum class Kind { size, rate, arithmetic, time, power, price };
 
-/// The name of a kind of quantity in messages, with an example.
+/// The name of a kind of quantity in error messages, with an example.
 struct Spoken {
   std::string_view noun, example;
 };
@@ -75,7 +75,7 @@ constexpr std::array units{
     UnitWord{"USD/h", Kind::price, 0, 0},
 };
 
-/// A suffix of a plain count.
+/// A suffix of a plain number.
 struct Ending {
   std::string_view name;
   int tens = 0, twos = 0;
@@ -84,7 +84,7 @@ constexpr std::array endings{Ending{"", 0, 0},    Ending{"k", 3, 0},  Ending{"M"
                              Ending{"B", 9, 0},   Ending{"T", 12, 0}, Ending{"Ki", 0, 10}, Ending{"Mi", 0, 20},
                              Ending{"Gi", 0, 30}, Ending{"Ti", 0, 40}};
 
-/// The text being read, its source and the expected kind, for error messages.
+/// The string being parsed, its source and the expected kind, for error messages.
 struct Asked {
   std::string_view text, where, expected;
 
@@ -107,7 +107,7 @@ Numeral numeral_of(const Asked& a) {
   return n;
 }
 
-/// The numeral of `a` multiplied by its suffix.
+/// The numeral in `a` multiplied by its suffix.
 Decimal with_ending(const Asked& a) {
   const Numeral n = numeral_of(a);
   for (const Ending& e : endings)
@@ -134,7 +134,7 @@ const UnitWord* unit(std::string_view name) {
   return nullptr;
 }
 
-/// "a rate (3.35 TB/s)".
+/// A kind of quantity with an example: "a rate (3.35 TB/s)".
 std::string spoken_of(Kind kind, std::string_view example) { return fmt::format("{} ({})", of(kind).noun, example); }
 
 /// Example value for an error message, corrected from the input: "4.8 TB" for a rate probably means "4.8 TB/s", and
@@ -147,7 +147,7 @@ std::string example(const Asked& a, Kind wanted, const UnitWord& found) {
   return std::string(of(wanted).example);
 }
 
-/// `text` as a quantity of the kind, in its base unit.
+/// The string in `a` parsed as a quantity of `kind`, in base units.
 Decimal quantity(const Asked& a, Kind kind, Bare bare) {
   const Numeral n = numeral_of(a);
   const std::string_view name = !n.rest.empty() && n.rest[0] == ' ' ? n.rest.substr(1) : n.rest;

@@ -3,7 +3,7 @@
 /// double. Rejects a sign, "nan", "inf", hexadecimal, octal-looking "010", stray spaces, and numbers that would have to
 /// be rounded or truncated.
 ///
-/// `where` names the source of the value ("--seq", "my.json, \"memory\"") and begins the sentence of an InputError.
+/// `where` names the source of the value ("--seq", "my.json, \"memory\"") and begins the error message.
 
 #include <string_view>
 
@@ -12,13 +12,13 @@
 
 namespace llmcalc {
 
-/// Whether a number may omit its unit, as on the command line, where the option implies the unit.
+/// Whether a number may omit its unit, as it may on the command line, where the option implies the unit.
 enum class Bare { refused, allowed };
 
 /// A whole number in [0, 2^63): "8192", "8k" = 8000, "8Ki" = 8192, "300B" = 300 x 10^9, "1.5T", "3e11". The suffixes
 /// are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024).
 Count parse_count(std::string_view text, std::string_view where);
-/// The shortest text that parse_count() reads as exactly `n`: "15T", "100B", "1234".
+/// The shortest string that parse_count() reads as exactly `n`: "15T", "100B", "1234".
 std::string count_text(Count n);
 /// A whole number in the format of parse_count(), at least 1.
 Count parse_positive(std::string_view text, std::string_view where);
@@ -37,7 +37,7 @@ double parse_fraction(std::string_view text, std::string_view where);
 /// A size that is a whole number of bytes: "80 GiB", "80GB", "512 MiB", "151397597184 B"; on the command line also
 /// "64Mi".
 Bytes parse_bytes(std::string_view text, std::string_view where, Bare bare = Bare::refused);
-/// A size that a program printed rounded, such as "14.99 GiB": the nearest whole number of bytes.
+/// The nearest whole number of bytes to a size that a program printed rounded, such as "14.99 GiB".
 Bytes parse_rounded_bytes(std::string_view text, std::string_view where);
 /// A rate above 0: "3.35 TB/s", "820 GiB/s", or "400 Gbit/s" = 50 GB/s.
 BytesPerSecond parse_rate(std::string_view text, std::string_view where, Bare bare = Bare::refused);

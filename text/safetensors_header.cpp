@@ -21,7 +21,7 @@ using Entry = SafetensorsEntry;
 static_assert(std::endian::native == std::endian::little, "the header's length is read as it lies in memory");
 
 constexpr std::size_t length_bytes = 8;
-/// Dtypes of the format and their bits per element (safetensors/src/tensor.rs, Dtype).
+/// The format's dtypes and their bits per element (safetensors/src/tensor.rs, Dtype).
 constexpr std::array<std::pair<std::string_view, Count>, 22> dtype_bits{
     {{"F64", 64},    {"F32", 32},        {"BF16", 16},       {"F16", 16},    {"F8_E4M3", 8}, {"F8_E5M2", 8},
      {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
@@ -34,7 +34,7 @@ std::string known_dtypes() {
   return all;
 }
 
-/// "0 to 16": the offsets of a tensor in messages.
+/// A tensor's offsets for error messages: "0 to 16".
 std::string offsets_text(const Entry& e) { return fmt::format("{} to {}", e.offset, e.offset + e.bytes.value); }
 
 Entry parsed_entry(const std::string& name, const json::Value& value, const std::string& path, Bytes data) {

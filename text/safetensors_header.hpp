@@ -1,7 +1,7 @@
 #pragma once
-/// The header of a safetensors file (huggingface/safetensors, README "Format"): 8 bytes with its length, little-endian;
-/// then JSON with dtype, shape and data_offsets of every tensor and "__metadata__", a map of strings. The tensors'
-/// bytes follow, one after another, little-endian and row-major.
+/// The header of a safetensors file (huggingface/safetensors, README "Format"): its length in 8 bytes, little-endian;
+/// then JSON with the dtype, shape and data_offsets of every tensor and "__metadata__", a map of strings. The tensors'
+/// bytes follow one after another, little-endian and row-major.
 
 #include <map>
 #include <optional>
@@ -18,10 +18,11 @@ namespace llmcalc {
 /// Bits per element of a dtype; absent if the format has no such dtype.
 std::optional<Count> safetensors_bits(std::string_view dtype);
 
-/// Bytes of a tensor. Throws InputError, which begins with `where`, for an unknown dtype or more than 2^63 bits.
+/// Size of a tensor in bytes. Throws an InputError that begins with `where` for an unknown dtype or more than 2^63
+/// bits.
 Bytes safetensors_bytes(const std::string& dtype, std::span<const Count> shape, const std::string& where);
 
-/// Key of the metadata, next to the tensors' names.
+/// The key of the metadata, at the same level as the tensor names.
 inline constexpr std::string_view safetensors_metadata_key = "__metadata__";
 
 /// The name, dtype, shape and location of a tensor.
@@ -35,15 +36,15 @@ struct SafetensorsEntry {
 
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
-  std::vector<SafetensorsEntry> entries;  ///< in the order of their bytes
+  std::vector<SafetensorsEntry> entries;  ///< in order of their data
   Count data_begin = 0;                   ///< offset of the first tensor in the file
 };
 
-/// Parses the header of a file whose tensors take `data` bytes. The tensors must fill them without gaps or overlaps, as
-/// the format requires. `path` appears in the message of the InputError.
+/// Parses the header of a file with `data` bytes of tensor data. The tensors must fill these bytes without gaps or
+/// overlaps, as the format requires. `path` appears in error messages.
 SafetensorsHeader parsed_header(std::string_view json, Bytes data, const std::string& path);
 
-/// Reads only the header of a file. Throws an InputError that names the file and the field, including for a header
+/// Reads only the header of a file. Every error is an InputError that names the file and the field, including a header
 /// longer than json::max_bytes.
 SafetensorsHeader safetensors_header(const BinaryFile& file);
 

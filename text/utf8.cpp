@@ -10,7 +10,7 @@ namespace llmcalc::model {
 
 namespace {
 
-/// Properties of a character that follow from its first byte: its length and the range of its second byte.
+/// The properties of a UTF-8 character that follow from its first byte: its length and the range of its second byte.
 struct Lead {
   std::size_t length;
   unsigned char low, high;
@@ -29,7 +29,7 @@ Lead lead(unsigned char first) {
   return {0, 0, 0};
 }
 
-/// Number of bytes from `at` on that belong to one character, which the end of the text may truncate.
+/// Number of bytes starting at `at` that belong to one character, which the end of the string may truncate.
 std::size_t matched_length(std::string_view text, std::size_t at, const Lead& l) {
   std::size_t n = std::min<std::size_t>(l.length, 1);
   for (; n < l.length && at + n < text.size(); ++n) {

@@ -36,7 +36,7 @@ void sync_folder(const std::string& path) {
   ::close(file);
 }
 
-/// Names of files being written, to be removed when a signal ends the program. At most 16 files are removed.
+/// Names of files being written, which are removed when a signal ends the program. At most 16 files are removed.
 std::array<std::atomic<const char*>, 16> unfinished{};
 static_assert(std::atomic<const char*>::is_always_lock_free, "signal handlers read it");
 
@@ -50,7 +50,7 @@ void unlist(const char* name) {
     if (const char* expected = name; place.compare_exchange_strong(expected, nullptr)) return;
 }
 
-/// A copy of the name that lives as long as the program, because a signal handler may be reading it.
+/// Returns a copy of the name that is never freed, because a signal handler may be reading it.
 const char* kept_name(std::string name) {
   static std::mutex one_at_a_time;
   static std::deque<std::string>& all = *new std::deque<std::string>;
@@ -58,8 +58,8 @@ const char* kept_name(std::string name) {
   return all.emplace_back(std::move(name)).c_str();
 }
 
-/// A random name, with 64 random bits, in the same folder as the path. A long file name is truncated, because file
-/// systems allow 255 bytes.
+/// A name with 64 random bits in the same folder as the path. A long file name is truncated because file systems limit
+/// names to 255 bytes.
 std::string drawn_name(const std::string& path) {
   constexpr std::size_t most = 200;
   const fs::path file(path);
@@ -70,7 +70,8 @@ std::string drawn_name(const std::string& path) {
   return (file.parent_path() / fmt::format("{}.{:016x}.tmp", name, drawn)).string();
 }
 
-/// The standard stream (a file or a pipe) that the path denotes, such as /dev/stdout; absent for any other file.
+/// The file descriptor of the standard stream (a file or a pipe) that the path refers to, such as /dev/stdout; absent
+/// for any other file.
 std::optional<int> stream_at(const std::string& path) {
   struct stat named {
   }, open{};
@@ -99,11 +100,11 @@ void remove_unfinished_files() noexcept {
     if (const char* name = place.load()) ::unlink(name);
 }
 
-/// Target of a write to the path. Throws InputError if it is a folder.
+/// Determines which file a write to the path creates or replaces. Throws InputError if the path is a folder.
 WholeFile::Target WholeFile::target_of(const std::string& path) {
   std::error_code unknown;
   const auto status = fs::status(path, unknown);
-  if (status.type() == fs::file_type::none)  // a name that is too long, or an unsearchable folder
+  if (status.type() == fs::file_type::none)  // the name is too long, or a folder cannot be searched
     throw InputError(fmt::format("cannot write '{}': {}", path, unknown.message()));
   if (is_directory(status)) throw InputError(fmt::format("cannot write '{}': it is a folder; pass a file name", path));
   Target target{.path = path, .stream = stream_at(path)};
@@ -125,14 +126,15 @@ WholeFile::WholeFile(const std::string& path) : target_(target_of(path)) {
   fail("cannot preserve its permissions: ");
 }
 
-/// Waits for the reader of a pipe.
+/// Opens the target itself; for a pipe, blocks until there is a reader.
 void WholeFile::open_in_place() {
   file_ = target_.stream ? ::fcntl(*target_.stream, F_DUPFD_CLOEXEC, 0)
                          : ::open(target_.path.c_str(), O_WRONLY | O_CLOEXEC);
   if (file_ < 0) fail("");
 }
 
-/// Creates the new file. If it replaces a file, only the owner can read it until it takes on that file's permissions.
+/// Creates the new file. If it will replace an existing file, only the owner can read it until it gets that file's
+/// permissions.
 void WholeFile::open() {
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   for (int tries = 0; file_ < 0; ++tries) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Atomic replacement of a regular file; a pipe, a device or a standard stream is written in place.
+/// Atomic replacement of regular files; pipes, devices and standard streams are written in place.
 
 #include <sys/types.h>
 
@@ -10,14 +10,14 @@
 
 namespace llmcalc {
 
-/// Writes all bytes to an open file. Returns 0, or the errno of the failure. Signal handlers may call it.
+/// Writes all bytes to an open file. Returns 0, or errno on failure. Safe to call from signal handlers.
 int write_all(int file, std::span<const std::byte> bytes) noexcept;
 
 /// Collects bytes in a new file next to PATH with a random name, which `finish` renames to PATH. If two writers write
-/// to the same PATH, one of their files remains; no existing file is opened or removed. The destructor removes the new
-/// file if `finish` was not called. A replaced file keeps its permissions. If PATH is a link, its target is replaced.
-/// If PATH is a pipe, a device or one of the program's standard streams, the bytes go there directly. Throws InputError
-/// naming the path and the system's reason.
+/// to the same PATH, the file of one of them remains; no existing file is opened or removed. The destructor removes the
+/// new file if `finish` was not called. A replaced file's permissions are kept. If PATH is a link, its target is
+/// replaced. If PATH is a pipe, a device or one of the program's standard streams, the bytes go there directly. Throws
+/// an InputError that names the path and the system's reason.
 class WholeFile {
  public:
   explicit WholeFile(const std::string& path);
@@ -26,17 +26,17 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  /// Syncs all bytes to disk, then puts the file in place.
+  /// Syncs all bytes to disk, then renames the file to its final path.
   void finish();
 
  private:
   friend bool is_replaced_by_write(const std::string& path);
 
-  /// The file to write, with links resolved, and the permissions of the existing file.
+  /// The file to write, with links resolved, and the permissions of the existing file if there is one.
   struct Target {
     std::string path;
     std::optional<int> stream{};  ///< the standard stream at this path
-    bool is_replaced = true;      ///< else written in place
+    bool is_replaced = true;      ///< otherwise written in place
     std::optional<mode_t> mode{};
   };
   static Target target_of(const std::string& path);
@@ -53,7 +53,7 @@ class WholeFile {
 /// Whether a write to the path creates or replaces a regular file. Throws InputError if it is a folder.
 bool is_replaced_by_write(const std::string& path);
 
-/// Removes the new files of all unfinished WholeFiles. Signal handlers that end the program may call it.
+/// Removes the new files of all unfinished WholeFiles. Safe to call from signal handlers that end the program.
 void remove_unfinished_files() noexcept;
 
 }  // namespace llmcalc
