@@ -13,7 +13,7 @@ namespace llmcalc::model {
 
 namespace {
 
-/// A kept sequence and the token that would extend it; no token if it is complete.
+/// A kept sequence and the token that extends it; no token if the sequence is complete.
 struct Lengthening {
   std::size_t parent;
   std::optional<std::int32_t> token;
@@ -29,7 +29,7 @@ bool is_complete(const Sequence& s, const BeamOptions& o) {
   return !s.tokens.empty() && std::find(o.ends.begin(), o.ends.end(), s.tokens.back()) != o.ends.end();
 }
 
-/// Keeps the best `width` steps, in order.
+/// Keeps the best `width` steps and sorts them, best first.
 void keep_best(std::vector<Lengthening>& steps, Count width, const std::vector<Sequence>& sequences) {
   const auto better = [&](const Lengthening& a, const Lengthening& b) {
     if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
@@ -98,7 +98,7 @@ std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const
 }
 
 Bytes beam_memory(Count vocabulary, const BeamOptions& o) {
-  // Old and new sequences, including spare capacity of their token vectors; three times `width` steps; logits,
+  // Old and new sequences, including the spare capacity of their token vectors; three times `width` steps; logits,
   // log-probabilities and steps for one vocabulary row.
   const Count sequence = add(mul(2 * sizeof(std::int32_t), o.length), sizeof(Sequence));
   return Bytes(add(mul(o.width, add(mul(2, sequence), 3 * sizeof(Lengthening))), mul(vocabulary, 64)));

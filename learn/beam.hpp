@@ -1,5 +1,5 @@
 #pragma once
-/// The most probable continuations of a prompt.
+/// Beam search for the most probable continuations of a prompt.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@ using LogProbabilities = std::function<std::vector<float>(std::span<const std::i
 
 struct Sequence {
   std::vector<std::int32_t> tokens;  ///< after the prompt, including the end token
-  double log_probability = 0;        ///< sum over its tokens, not divided by their number
+  double log_probability = 0;        ///< sum over the tokens, not divided by their number
 };
 
 struct BeamOptions {
@@ -28,12 +28,12 @@ struct BeamOptions {
 
 /// The most probable continuations of `prompt`, best first, at most `width`. In each of `length` steps, every kept
 /// sequence is extended by every token, and the best are kept (Lowerre 1976; Sutskever et al. 2014, section 3.2).
-/// Complete sequences keep their place and score. Among equally probable sequences, lower tokens come first. A width of
-/// at least vocabulary^(length - 1) makes the search exhaustive, a width of 1 makes it greedy.
+/// Complete sequences stay in the beam with an unchanged score. Among equally probable sequences, lower token ids come
+/// first. A width of at least vocabulary^(length - 1) makes the search exhaustive; a width of 1 makes it greedy.
 std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const std::int32_t> prompt,
                                   const BeamOptions& options);
 
-/// Upper bound on the memory of a search for this vocabulary, excluding the model.
+/// Upper bound on the memory of a search with this vocabulary size, excluding the model.
 Bytes beam_memory(Count vocabulary, const BeamOptions& options);
 
 }  // namespace llmcalc::model

@@ -21,7 +21,7 @@ struct Precision {
   std::string_view name, stored, wide;
   Number number;
 };
-/// Formats of weights, and of master weights and moments in the backend's wide format.
+/// Storage formats of the weights, and of the master weights and moments in the backend's wide format.
 constexpr std::array precisions{Precision{"fp32", "F32", "F32", Number::f32},
                                 Precision{"bf16", "BF16", "F32", Number::bf16},
                                 Precision{"fp64", "F64", "F64", Number::f64}};
@@ -95,7 +95,7 @@ Metadata texts(const CheckpointCard& c, const Precision& p) {
           {"training", training.dump()}};
 }
 
-/// Collects the tensors of a file and owns their bytes until they are written.
+/// Collects the tensors for a file and owns their bytes until they are written.
 class TensorCollector {
  public:
   void add(const std::string& name, std::string_view dtype, std::vector<Count> shape, std::vector<std::byte> bytes) {
@@ -203,7 +203,7 @@ void TrainingCheckpoint::read_progress(const json::Object& training) {
   card_.settings = training.object("settings").value();
 }
 
-/// Checks that every tensor belongs to the model, with its shape, and that each kind of tensor is complete.
+/// Checks that every tensor belongs to the model and has the right shape, and that each kind of tensor is complete.
 void TrainingCheckpoint::check_tensors() {
   const auto of_number = [&](const Precision& p) { return p.number == number_; };
   const Precision& p = *std::find_if(precisions.begin(), precisions.end(), of_number);

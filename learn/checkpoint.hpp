@@ -2,13 +2,13 @@
 /// A trained model in one safetensors file, for generation and for resuming training:
 ///
 ///   NAME                      weights for generation, F32 or BF16 as trained
-///   last.NAME                 weights for resuming, if different (the best ones are stored above)
-///   master.NAME               their float32 copy, if there is one
+///   last.NAME                 weights for resuming, if they differ (NAME then has the best ones)
+///   master.NAME               float32 master copy of the weights, if there is one
 ///   first.NAME, second.NAME   moments of AdamW; momentum has only `first`; without moments, training cannot resume
 ///   tokenizer                 U8: Tokenizer::serialized
 ///
-/// and texts: "llmcalc_checkpoint" (format version), "model" (an llmcalc model file), "precision", "training" (JSON:
-/// updates, micro_batches, tokens, loss, validation_loss, settings), "checksum" over everything else.
+/// and these metadata strings: "llmcalc_checkpoint" (format version), "model" (an llmcalc model file), "precision",
+/// "training" (JSON: updates, micro_batches, tokens, loss, validation_loss, settings), "checksum" over everything else.
 
 #include <memory>
 #include <optional>
@@ -24,11 +24,11 @@ namespace llmcalc::model {
 /// Progress of a training run.
 struct TrainingProgress {
   Count updates = 0, micro_batches = 0, tokens = 0;
-  std::optional<double> loss, validation_loss;  ///< mean -ln p per token; validation: with the weights for generation
+  std::optional<double> loss, validation_loss;  ///< mean -ln p per token; validation uses the weights for generation
   bool operator==(const TrainingProgress&) const = default;
 };
 
-/// The contents of a checkpoint, excluding its tensors.
+/// The contents of a checkpoint other than its tensors.
 struct CheckpointCard {
   ModelCard model;
   std::string tokenizer;  ///< Tokenizer::serialized
@@ -41,12 +41,13 @@ using WeightBytes = std::vector<std::vector<std::byte>>;
 WeightBytes weight_bytes(Transformer& t);
 void set_weights(Transformer& t, const WeightBytes& bytes);
 
-/// Writes a temporary file and renames it to PATH. best: the weights for generation, if different from the model's.
+/// Writes a temporary file and renames it to PATH. best: the weights for generation, if they differ from the model's
+/// current weights.
 void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCard& card,
                      const WeightBytes* best = nullptr);
 
-/// A checkpoint open for reading. Everything is checked before loading: damage and tensors that are missing, misshaped
-/// or unknown to the model throw an InputError that names the file and the field.
+/// A checkpoint open for reading. Everything is checked before loading: damage, and tensors that are missing, misshaped
+/// or unknown to the model, throw an InputError that names the file and the field.
 class TrainingCheckpoint final : public TrainedModel {
  public:
   explicit TrainingCheckpoint(const std::string& path);
@@ -60,9 +61,11 @@ class TrainingCheckpoint final : public TrainedModel {
   Count longest() const override { return 0; }
   bool can_resume() const { return has_moments_; }
 
-  /// Loads the weights for generation. The model must have this card's architecture and number format.
+  /// Loads the weights for generation. The model must have the architecture and number format in this checkpoint's
+  /// card.
   void load(Transformer& t, const OnLoaded& loaded = {}) const override;
-  /// Loads the weights for resuming training, with master weights, moments and counts. The model must be trainable.
+  /// Loads the weights for resuming training, with master weights, moments and step counts. The model must be
+  /// trainable.
   void resume(Transformer& t) const;
 
  private:

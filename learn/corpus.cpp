@@ -34,7 +34,7 @@ void append(Batch& b, std::span<const std::int32_t> tokens) {
   b.targets.insert(b.targets.end(), tokens.begin() + 1, tokens.end());
 }
 
-/// Offset at which about the last 1/`parts` of a text begins.
+/// Offset at which the last 1/`parts` of a text begins, approximately.
 std::size_t last_part(std::string_view text, std::size_t parts) {
   const std::size_t part = text.size() / parts + (text.size() % parts > 0), wanted = text.size() - part;
   const std::size_t end = text.rfind('\n', wanted == 0 ? 0 : wanted - 1);
@@ -42,7 +42,7 @@ std::size_t last_part(std::string_view text, std::size_t parts) {
   return whole_length(text.substr(0, wanted));
 }
 
-/// Sum of -ln p over a batch of `sequences` intervals.
+/// Sum of -ln p over a batch of `sequences` sequences.
 double loss_sum(Transformer& t, const Batch& b, Count sequences) {
   t.settings().plan.micro_batch = sequences;
   t.settings().plan.seq = static_cast<Count>(b.ids.size()) / sequences;

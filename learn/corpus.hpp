@@ -1,6 +1,6 @@
 #pragma once
 /// A tokenized text in three splits: training; validation (the 5 % before the last tenth), which selects the best
-/// weights; and the held-out last tenth, which measures the result. Reported results therefore come from text used
+/// weights; and held-out (the last tenth), which measures the result. Reported results therefore come from text used
 /// neither for training nor for selection.
 
 #include <functional>
@@ -13,8 +13,8 @@
 
 namespace llmcalc::model {
 
-/// Offsets of the validation and held-out splits: at the start of a line, or between two characters if an interval of
-/// twice the split's size has no line end.
+/// Offsets of the validation and held-out splits. Each begins at a line start, or between two characters if an interval
+/// of twice the split's size has no line end.
 struct CorpusSplit {
   std::size_t validation, held_out;
 };
@@ -30,7 +30,7 @@ class Corpus {
   std::span<const std::int32_t> learned() const { return learned_; }
   std::span<const std::int32_t> validation() const { return validation_; }
   std::span<const std::int32_t> held_out() const { return held_out_; }
-  /// Bytes of all predicted held-out tokens: all except the first.
+  /// Number of bytes in all predicted held-out tokens, which are all except the first.
   Count predicted_bytes() const { return predicted_bytes_; }
   /// Bits per byte of the held-out text.
   double bits_per_byte(double loss) const {
@@ -43,7 +43,7 @@ class Corpus {
 
   /// Mean -ln p of a split's tokens, without dropout. The split is divided into adjacent intervals, which limits a
   /// token's context to seq tokens. `tokens`: maximum number of tokens, taken from evenly spaced intervals; 0: all. seq
-  /// and micro_batch come from the model's plan. on_token: called with the number of tokens done and the total.
+  /// and micro_batch come from the model's plan. on_token: called with the number of tokens done and the total number.
   static double loss(Transformer& t, std::span<const std::int32_t> piece, Count tokens = 0,
                      const std::function<void(Count done, Count all)>& on_token = {});
 

@@ -14,7 +14,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// Random stream of generation, separate from a training run with the same seed.
+/// Random stream for generation, separate from that of a training run with the same seed.
 constexpr std::uint64_t sampling_stream = 0x73616d706c65ULL;  // "sample"
 
 class Clock {
@@ -27,7 +27,7 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// The maximum length of a text in tokens; absent if unlimited.
+/// The maximum length of a sequence in tokens; absent if unlimited.
 std::optional<Count> longest(const Arch& a, const GenerateOptions& o) {
   if (a.learned_rows() > 0) return a.learned_rows();
   return o.longest > 0 ? std::optional(o.longest) : std::nullopt;
@@ -37,11 +37,12 @@ bool is_end(std::int32_t token, const GenerateOptions& o) {
   return std::find(o.ends.begin(), o.ends.end(), token) != o.ends.end();
 }
 
-/// Runs the model on a text. The KV cache keeps the previous text, so that a shared prefix is not recomputed.
+/// Runs the model on a token sequence. The KV cache keeps the previous sequence, so that a shared prefix is not
+/// recomputed.
 class Reader {
  public:
-  /// rewinds: a text need not extend the previous one. A recurrent state, or the cache of a window or chunk, cannot
-  /// rewind. Counts tokens and FLOPs in `g`.
+  /// rewinds: whether a sequence may diverge from the previous one instead of extending it. A recurrent state, or the
+  /// cache of a window or chunk, cannot rewind. Counts tokens and FLOPs in `g`.
   Reader(Transformer& t, Count tokens, bool cached, bool rewinds, Generated& g) : t_(t), g_(g) {
     if (cached && !(rewinds && Cache::forgets(t.arch(), tokens))) cache_.emplace(t.make_cache(1, tokens));
   }
@@ -91,7 +92,7 @@ std::int32_t next_token(std::span<const float> logits, const GenerateOptions& o,
   return sample(logits, o.sampling, u);
 }
 
-/// Samples tokens into `g` one by one, so that a stopped run keeps its text.
+/// Samples tokens into `g` one at a time, so that an interrupted run keeps those it has.
 void sample_on(Reader& reader, std::vector<std::int32_t> text, Count tokens, const GenerateOptions& o,
                const OnToken& on_token, Generated& g) {
   const Clock clock;
@@ -108,7 +109,7 @@ void sample_on(Reader& reader, std::vector<std::int32_t> text, Count tokens, con
   }
 }
 
-/// Beam search. Keeps the best text so far in `g`.
+/// Runs a beam search and stores the best sequence so far in `g`.
 void search_on(Reader& reader, std::span<const std::int32_t> prompt, Count tokens, const GenerateOptions& o,
                Generated& g) {
   const Clock clock;
@@ -127,7 +128,7 @@ void search_on(Reader& reader, std::span<const std::int32_t> prompt, Count token
   beam_search(model, prompt, {.width = o.beams, .length = tokens, .ends = o.ends, .kept = keep});
 }
 
-/// Emits the best text of a search, finished or stopped.
+/// Emits the best sequence of a search, finished or stopped.
 void show_found(const GenerateOptions& o, const OnToken& on_token, Generated& g) {
   if (!g.tokens.empty() && is_end(g.tokens.back(), o)) {
     g.tokens.pop_back();
@@ -166,14 +167,14 @@ void refuse_bad_generation(const Arch& a, std::span<const std::int32_t> prompt, 
     throw InputError(fmt::format("the prompt has {} tokens but the model has {} {}; pass a shorter prompt",
                                  prompt.size(), *most,
                                  a.learned_rows() > 0 ? "learned positions" : "tokens of context"));
-  candidates(std::vector<float>{0}, o.sampling);  // rejects options out of range
+  candidates(std::vector<float>{0}, o.sampling);  // throws for options out of range
 }
 
 Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const GenerateOptions& o,
                    const OnToken& on_token) {
   refuse_bad_generation(t.arch(), prompt, o);
   const auto given = static_cast<Count>(prompt.size());
-  // The last token of a text is never run, so it needs no position.
+  // The last token of a sequence is never run through the model, so it needs no position.
   const auto most = longest(t.arch(), o);
   const Count room = most ? *most - given + 1 : o.tokens;
   const Count tokens = std::min(o.tokens, room);

@@ -14,9 +14,9 @@ namespace llmcalc::model {
 struct GenerateOptions {
   Count tokens = 200;  ///< maximum number of new tokens
   SamplingOptions sampling = {};
-  Count beams = 1;                      ///< above 1: beam search instead of sampling
-  std::uint64_t seed = 1;               ///< token i is drawn with random number i of this seed
-  bool cache = true;                    ///< keep keys and values; otherwise every token recomputes the whole text
+  Count beams = 1;         ///< above 1: beam search instead of sampling
+  std::uint64_t seed = 1;  ///< token i is drawn with random number i of this seed
+  bool cache = true;       ///< keep keys and values; otherwise every new token recomputes the whole sequence
   std::vector<std::int32_t> ends = {};  ///< tokens that end the text
   Count longest = 0;                    ///< maximum length of a text in tokens; 0: limited only by learned positions
   const std::atomic<bool>* stop = nullptr;  ///< true: generation ends before the next operator
@@ -28,27 +28,27 @@ enum class Ended : std::uint8_t {
   length,       ///< the requested number of tokens
   end_of_text,  ///< the model produced an end token, which is not in the result
   positions,    ///< the text has reached the last learned position or GenerateOptions::longest
-  stopped       ///< by the user
+  stopped       ///< stopped by the user
 };
 
 struct Generated {
   std::vector<std::int32_t> tokens;  ///< after the prompt
   Ended ended = Ended::length;
-  Seconds prefill, decode;     ///< until the first token, and after it
+  Seconds prefill, decode;     ///< time until the first token, and time after it
   double log_probability = 0;  ///< beam search: ln p(tokens | prompt)
-  Count tokens_run = 0;        ///< run through the model: each once with a cache, else with all preceding tokens
+  Count tokens_run = 0;        ///< run through the model: once each with a cache, else with all preceding tokens
   Flops flops;                 ///< executed by the kernels for these tokens
 };
 
 /// Called with each token as soon as it is known; with beam search, at the end.
 using OnToken = std::function<void(std::int32_t)>;
 
-/// Throws InputError for inputs that generate() rejects, before a model is loaded.
+/// Throws InputError for inputs that generate() would reject; can be called before a model is loaded.
 void refuse_bad_generation(const Arch& arch, std::span<const std::int32_t> prompt, const GenerateOptions& options);
 
-/// Continues `prompt`. The cache changes the time but not the tokens: logits agree up to rounding, and the random
+/// Continues `prompt`. The cache changes the time but not the tokens: the logits agree up to rounding, and the random
 /// numbers are the same. Throws InputError for an empty prompt, an option out of range, a token outside the vocabulary,
-/// a prompt longer than the longest text, or logits that are not finite.
+/// a prompt longer than the maximum length, or logits that are not finite.
 Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const GenerateOptions& options,
                    const OnToken& on_token = {});
 

@@ -59,7 +59,7 @@ Plan learning_plan(const LearningSettings& s, DType precision) {
 
 Bytes learning_memory(const Arch& arch, const Plan& plan) {
   const llmcalc::Memory m = training_memory(arch, plan);
-  return m.peak + 2 * m.weights + m.optimizer;  // the best weights, and a checkpoint being written
+  return m.peak + 2 * m.weights + m.optimizer;  // plus the best weights, and a checkpoint being written
 }
 
 double rate_share(const LearningSettings& s, double done) {
@@ -118,7 +118,7 @@ void Learner::resume(const TrainingCheckpoint& c) {
   c.resume(transformer_);
   best_is_last_ = best_ == weight_bytes(transformer_);
   progress_ = c.card().progress;
-  if (!progress_.validation_loss) best_.clear();  // no validation has run yet
+  if (!progress_.validation_loss) best_.clear();  // validation has not run yet
 }
 
 void Learner::save(const std::string& path, const ModelCard& model, const std::string& tokenizer,

@@ -17,37 +17,39 @@ struct LearningSettings {
 };
 
 json::Value settings_json(const LearningSettings& s);
-/// Throws InputError, naming `where` and the field, for values that are absent or out of range.
+/// Throws an InputError that names `where` and the field for values that are absent or out of range.
 LearningSettings settings_from(const json::Value& v, const std::string& where);
 
-/// A small Llama: RMSNorm, RoPE, SwiGLU, tied head, heads of 32. With a vocabulary of 1024 it has 2.0 million
-/// parameters, and 0.9 million with a hidden width of 128.
+/// A small Llama: RMSNorm, RoPE, SwiGLU, tied head, head width 32. With a vocabulary of 1024 it has 2.0 million
+/// parameters, or 0.9 million with a hidden width of 128.
 Arch small_arch(Count vocabulary, Count context, Count hidden = 192);
 
-/// Memory of a training run: the engine's peak plus copies for the best weights and a checkpoint.
+/// Memory of a training run: the engine's peak memory plus copies for the best weights and a checkpoint.
 Bytes learning_memory(const Arch& arch, const Plan& plan);
-/// The plan of a training run: AdamW, float32 or mixed precision as the backend's format requires.
+/// The plan of a training run: AdamW, with float32 or mixed precision depending on the backend's format.
 Plan learning_plan(const LearningSettings& s, DType precision);
 
-/// The learning rate as a fraction of the peak, after the fraction `done` of the run: linear warm-up, then cosine decay
-/// (Loshchilov and Hutter 2017, without restarts).
+/// The learning rate, as a fraction of the peak, after the fraction `done` of the run: linear warm-up, then cosine
+/// decay (Loshchilov and Hutter 2017, without restarts).
 double rate_share(const LearningSettings& s, double done);
 
-/// A run over a text. Batches depend only on seed and step, so a saved and resumed run is bit-identical to an
-/// uninterrupted one.
+/// A training run on a text. Batches depend only on the seed and the step, so a saved and resumed run is bit-identical
+/// to an uninterrupted one.
 class Learner {
  public:
-  /// t: trainable, with the plan of these settings. stop: ends step() with Stopped, leaving all state as before.
+  /// t: trainable, with the plan of these settings. stop: when set, step() throws Stopped and leaves all state
+  /// unchanged.
   Learner(Transformer& t, const Corpus& corpus, const LearningSettings& settings,
           const std::atomic<bool>* stop = nullptr);
 
-  /// Runs one update at this point of the schedule and returns the loss before the update. NotANumber names step and
-  /// operator.
+  /// Runs one update at the point `done` of the schedule and returns the loss before the update. A NotANumber error
+  /// names the step and the operator.
   double step(double done);
   double step() { return step(static_cast<double>(updates()) / static_cast<double>(settings_.steps)); }
   Count updates() const { return transformer_.updates(); }
 
-  /// The validation loss over at most `tokens` tokens (0: all). Saves the weights if they are the best so far.
+  /// The validation loss over at most `tokens` tokens (0: all). Saves a copy of the weights if they are the best so
+  /// far.
   double evaluate(Count tokens = 0);
 
   const TrainingProgress& progress() const { return progress_; }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Elements read at a time.
+/// Number of elements read at a time.
 constexpr Count block_numbers = Count{1} << 18;
 
 bool is_file(const std::string& path) {
@@ -43,7 +43,7 @@ std::vector<Count> stored_sides(const ParameterShape& s, const StoredPlace& at) 
   return at.transposed ? std::vector{s.in, out} : std::vector{out, s.in};
 }
 
-/// Reads n elements of a tensor from `begin` on and calls take(index of the first element, bytes) for each block.
+/// Reads n elements of a tensor, starting at `begin`, and calls take(index of the first element, bytes) for each block.
 template <typename F>
 void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count begin, Count n,
                        const F& take) {
@@ -56,7 +56,7 @@ void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry
   }
 }
 
-/// The same with values as double: calls take(index of the first element, values) for each block.
+/// Like each_stored_block(), but with values as double: calls take(index of the first element, values) for each block.
 template <typename F>
 void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count begin, Count n, const F& take) {
   std::vector<double> numbers;
@@ -123,7 +123,7 @@ void ModelFolder::add(const SafetensorsFile& from) {
 
 // ---- names
 
-/// Finds the name prefix of the token embedding.
+/// Finds the prefix of the checkpoint's tensor names from the name of the token embedding.
 void ModelFolder::find_prefix() {
   const std::string table = stored_place(*names_, "embedding.tokens.weight").name;
   for (const std::string_view prefix : names_->prefixes)
@@ -191,7 +191,7 @@ void ModelFolder::load(Transformer& t, Parameter& p, Count expert) const {
   });
 }
 
-/// Loads a quantized parameter; quantization needs all of its values.
+/// Loads a quantized parameter. Quantization needs all of its values at once.
 void ModelFolder::load_coded(Transformer& t, Parameter& p) const {
   const StoredPlace at = stored_place(*names_, p.shape.name);
   std::vector<double> all;
@@ -251,7 +251,7 @@ std::vector<std::int32_t> ModelFolder::ends() const {
   return {};
 }
 
-/// RoPE scaling multiplies the trained length; a config's context may or may not include this.
+/// RoPE scaling multiplies the trained length; a config's context length may or may not include the factor.
 Count ModelFolder::longest() const {
   const Rope& r = numerics_.rope;
   const Arch& a = card_.arch;

@@ -22,7 +22,7 @@ class ModelFolder final : public TrainedModel {
 
   const ModelCard& model() const override { return card_; }
   const Numerics& numerics() const override { return numerics_; }
-  /// bf16 if all weights are stored in it, else float32, which represents every float16 value exactly.
+  /// bf16 if all weights are stored in bf16, else float32, which represents every float16 value exactly.
   Number number() const override;
   const Tokenizer& tokenizer() const override;
   std::vector<std::int32_t> ends() const override;

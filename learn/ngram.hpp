@@ -1,5 +1,5 @@
 #pragma once
-/// Unigram and bigram models: baselines that a transformer has to beat.
+/// Unigram and bigram models, baselines that a transformer has to beat.
 
 #include <cstdint>
 #include <span>
@@ -47,9 +47,9 @@ class Bigram {
   double probability(std::int32_t before, std::int32_t token) const;
 
  private:
-  /// The pairs that begin with one token.
+  /// The pairs that begin with a given token.
   struct Context {
-    std::size_t begin = 0, end = 0;  ///< range in pairs_ of its distinct successors
+    std::size_t begin = 0, end = 0;  ///< range of its distinct successors in pairs_
     Count count = 0;
   };
   struct Pair {
@@ -62,18 +62,19 @@ class Bigram {
   double below(std::int32_t token) const { return below_[static_cast<std::size_t>(token)]; }
 
   Count vocabulary_;
-  std::vector<Pair> pairs_;        ///< by `before`, then `token`
-  std::vector<Context> contexts_;  ///< by token
+  std::vector<Pair> pairs_;        ///< sorted by `before`, then by `token`
+  std::vector<Context> contexts_;  ///< indexed by token
   std::vector<double> below_;      ///< q(w)
   double discount_ = 0.5;
 };
 
-/// exp of the mean of -ln p over tokens[1], tokens[2], ...: the first has no predecessor and is excluded for both
-/// models, as for the transformer. Throws InputError for fewer than two tokens, or a token outside the vocabulary.
+/// Perplexity: exp of the mean -ln p over tokens[1], tokens[2], ... The first token has no predecessor and is excluded
+/// for both models, as it is for the transformer. Throws InputError for fewer than two tokens, or for a token outside
+/// the vocabulary.
 double perplexity(const Unigram& model, std::span<const std::int32_t> tokens);
 double perplexity(const Bigram& model, std::span<const std::int32_t> tokens);
 
-/// Perplexity over pairs: targets[i] after inputs[i], as in a transformer's batches.
+/// Perplexity over pairs: targets[i] follows inputs[i], as in a transformer's batches.
 double perplexity(const Unigram& model, std::span<const std::int32_t> inputs, std::span<const std::int32_t> targets);
 double perplexity(const Bigram& model, std::span<const std::int32_t> inputs, std::span<const std::int32_t> targets);
 

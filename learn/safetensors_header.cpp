@@ -12,7 +12,7 @@ namespace llmcalc::model {
 
 namespace {
 
-/// Throws InputError if a JSON key or text is not UTF-8.
+/// Serializes the JSON header. Throws InputError if a key or string is not UTF-8.
 std::string dumped(const json::Value& header, const std::string& path) {
   try {
     return header.dump();

@@ -33,7 +33,7 @@ void refuse_bad(const SamplingOptions& o) {
     throw InputError(fmt::format("top-p {} is out of range; set it to a number above 0 and at most 1", o.top_p));
 }
 
-/// The order of preference among candidates.
+/// Whether `a` precedes `b` among the candidates: by probability, then by lower token.
 bool likelier(const TokenCandidate& a, const TokenCandidate& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
 }
@@ -44,7 +44,7 @@ void divide_by_sum(std::vector<TokenCandidate>& set) {
   for (TokenCandidate& c : set) c.probability /= sum;
 }
 
-/// exp((l - max)/temperature), not yet normalized, without tokens whose logit is -infinity.
+/// Unnormalized weights exp((l - max)/temperature), without the tokens whose logit is -infinity.
 std::vector<TokenCandidate> weighed(std::span<const float> logits, double temperature) {
   const double most = *std::max_element(logits.begin(), logits.end());
   std::vector<TokenCandidate> set;
@@ -61,7 +61,7 @@ void cut_to_top(std::vector<TokenCandidate>& set, Count k) {
   set.resize(static_cast<std::size_t>(k));
 }
 
-/// Reduces the set to the nucleus, using a heap so that only a few tokens of a large vocabulary are sorted.
+/// Reduces the set to its nucleus, using a heap so that only a few tokens of a large vocabulary are sorted.
 void cut_to_nucleus(std::vector<TokenCandidate>& set, double top_p) {
   if (top_p == 1) return;
   const auto less_likely = [](const TokenCandidate& a, const TokenCandidate& b) { return likelier(b, a); };
@@ -104,7 +104,7 @@ std::int32_t sample(std::span<const float> logits, const SamplingOptions& option
     sum += c.probability;
     if (uniform < sum) break;
   }
-  return last;  // also if rounding leaves the sum slightly below 1
+  return last;  // also reached if rounding leaves the sum slightly below 1
 }
 
 std::vector<double> log_softmax(std::span<const float> logits) {

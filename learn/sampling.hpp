@@ -21,16 +21,17 @@ struct TokenCandidate {
   double probability = 0;
 };
 
-/// The most likely token; the lowest if tied. Here and below, logits that are NaN or +infinity, or all -infinity, are
-/// an InputError, and tokens whose logit is -infinity are never chosen.
+/// The most likely token; among ties, the lowest one. Here and below, logits that are NaN, +infinity, or all -infinity
+/// throw an InputError, and tokens whose logit is -infinity are never chosen.
 std::int32_t greedy(std::span<const float> logits);
 
 /// Candidates for the next token, by index, with probabilities that sum to 1: softmax(logits/temperature), reduced to
 /// the top k (Fan et al. 2018), then to the nucleus, the smallest set of the most likely tokens that reaches top_p
-/// (Holtzman et al. 2020, section 3.1). Ties keep the lowest tokens. Throws InputError for an option out of range.
+/// (Holtzman et al. 2020, section 3.1). Among ties, the lowest tokens are kept. Throws InputError for an option out of
+/// range.
 std::vector<TokenCandidate> candidates(std::span<const float> logits, const SamplingOptions& options);
 
-/// The candidate at position `uniform`, in [0, 1), of the cumulative probability.
+/// Samples the candidate at position `uniform`, in [0, 1), of the cumulative distribution.
 std::int32_t sample(std::span<const float> logits, const SamplingOptions& options, double uniform);
 
 /// ln softmax(logits), in double.

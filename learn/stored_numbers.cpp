@@ -8,7 +8,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// IEEE 754 binary16: a sign, 5 exponent bits, 10 fraction bits.
+/// Converts IEEE 754 binary16 (a sign, 5 exponent bits, 10 fraction bits) to double.
 double half(std::uint16_t bits) {
   const int exponent = bits >> 10U & 31U, fraction = bits & 1023U;
   const double sign = (bits & 0x8000U) != 0 ? -1 : 1;

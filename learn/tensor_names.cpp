@@ -8,7 +8,7 @@ namespace llmcalc::model {
 namespace {
 
 /// hf gpt2/modeling_gpt2.py: Conv1D matrices are stored as (in, out); q, k and v are one tensor. bias and masked_bias
-/// are the causal mask, which older checkpoints include.
+/// store the causal mask, which older checkpoints include.
 constexpr std::array gpt2_modules{
     StoredModule{"embedding.tokens", "wte"},
     StoredModule{"embedding.positions", "wpe"},
@@ -26,7 +26,7 @@ constexpr std::array gpt2_modules{
 constexpr std::array<std::string_view, 2> gpt2_prefixes{"", "transformer."};
 constexpr std::array<std::string_view, 3> gpt2_ignored{"h.#.attn.bias", "h.#.attn.masked_bias", "lm_head.weight"};
 
-/// hf llama/modeling_llama.py and models derived from it: mistral, qwen2, qwen3 (q_norm and k_norm), gemma.
+/// hf llama/modeling_llama.py and the models derived from it: mistral, qwen2, qwen3 (q_norm and k_norm), gemma.
 constexpr std::array llama_modules{
     StoredModule{"embedding.tokens", "model.embed_tokens"},
     StoredModule{"layers.#.attn.norm", "model.layers.#.input_layernorm"},
@@ -47,8 +47,9 @@ constexpr std::array<std::string_view, 1> llama_prefixes{""};
 constexpr std::array<std::string_view, 2> llama_ignored{"model.layers.#.self_attn.rotary_emb.inv_freq",
                                                         "lm_head.weight"};
 
-/// hf gemma2/modeling_gemma2.py, gemma3/modeling_gemma3.py: four norms per layer, one of which has the name of a
-/// different norm in Llama. A Gemma 3 with a vision encoder prefixes the text model's names with "language_model.".
+/// hf gemma2/modeling_gemma2.py, gemma3/modeling_gemma3.py: four norms per layer, one of which has a name that Llama
+/// uses for a different norm. In a Gemma 3 checkpoint with a vision encoder, the text model's names have the prefix
+/// "language_model.".
 constexpr std::array gemma2_own{
     StoredModule{"layers.#.attn.post_norm", "model.layers.#.post_attention_layernorm"},
     StoredModule{"layers.#.mlp.norm", "model.layers.#.pre_feedforward_layernorm"},
@@ -89,7 +90,7 @@ constexpr std::array tables{
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Whether `name` is `pattern` with a number for #, which is written to `layer`.
+/// Whether `name` equals `pattern` with # replaced by a number, which is stored in `layer`.
 bool matches(std::string_view pattern, std::string_view name, std::string& layer) {
   std::size_t at = 0;
   for (const char c : pattern) {

@@ -22,12 +22,12 @@ using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
 
 std::string step_type(const json::Object& o) { return o.text("type"); }
 
-/// Maximum number of normalizers, and of pre-tokenizers, in a file, and maximum bytes of a text that a step searches
-/// for. Known tokenizers are far below these limits, which keep a file from turning a few kilobytes of text into hours
-/// of work.
+/// Maximum number of normalizers, and of pre-tokenizers, in a file, and maximum length in bytes of the string that a
+/// step searches for. Known tokenizers are far below these limits, which prevent a file from turning a few kilobytes of
+/// text into hours of work.
 constexpr std::size_t most_steps = 64, longest_looked_for = 1000;
 
-/// The text that a step searches for.
+/// The string that a step searches for.
 std::string looked_for(const json::Object& pattern, const char* kind, const json::Object& o) {
   std::string text = json::raw_text(pattern, "String");
   if (text.empty()) refuse_step(o, fmt::format("a {} an empty text", kind));
@@ -37,7 +37,8 @@ std::string looked_for(const json::Object& pattern, const char* kind, const json
 
 // ---- normalizers
 
-/// Maximum bytes that normalizers may produce. NFKC turns U+FDFA, 3 bytes, into 33; spaces as U+2581 make it 39.
+/// Maximum number of bytes that normalizers may produce. NFKC expands U+FDFA from 3 bytes to 33; writing spaces as
+/// U+2581 makes it 39.
 std::size_t most_normalized(std::size_t bytes) { return 16 * bytes + 4096; }
 
 void refuse_beyond(std::size_t most, std::size_t bytes) {
@@ -92,7 +93,7 @@ Kept kept(const json::Object& o) {
   refuse_step(o, "the behavior " + in_quotes(behavior));
 }
 
-/// Splits the text at the matches or, if `invert`, at the parts between them.
+/// Splits the text at the matches or, if `invert` is set, at the parts between them.
 Pieces cut(const std::string& text, const Ranges& matches, Kept how, bool invert) {
   Pieces all;
   bool after_match = false;
@@ -151,8 +152,8 @@ void add_byte_level(TextSteps& steps, const json::Object& o) {
     });
 }
 
-/// Splits off runs of digits, or single digits (pre_tokenizers/digits.rs), where a digit is any character that Unicode
-/// classifies as a number.
+/// Splits off runs of digits or, if so configured, single digits (pre_tokenizers/digits.rs). A digit is any character
+/// that Unicode classifies as a number.
 Cutter digit_cutter(const json::Object& o) {
   return [p = Pattern(o.flag_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)", o.where())](
              const std::string& text, bool, MatchSteps& left) {
@@ -160,8 +161,8 @@ Cutter digit_cutter(const json::Object& o) {
   };
 }
 
-/// Replaces spaces with U+2581, prepends one as prepended() specifies, and splits before each if the file has "split"
-/// (pre_tokenizers/metaspace.rs).
+/// Replaces spaces with U+2581, prepends one if prepended() requires it, and splits before each one if the file has
+/// "split" (pre_tokenizers/metaspace.rs).
 Cutter metaspace_cutter(const json::Object& o) {
   const std::string mark = json::raw_text(o, "replacement");
   if (mark.empty() || character_length(mark, 0) != mark.size())
@@ -196,8 +197,8 @@ void add_cutter(TextSteps& steps, const json::Object& o) {
   steps.cutters.push_back(cutter_of(o));
 }
 
-/// GPT-2, encoder.py, bytes_to_unicode: a printable byte is represented by itself, any other byte by U+0100 or a
-/// following character.
+/// The character for each byte (GPT-2, encoder.py, bytes_to_unicode): a printable byte represents itself; any other
+/// byte is represented by a character from U+0100 on.
 std::array<std::string, 256> byte_letters() {
   std::array<std::string, 256> letters;
   unsigned other = 0x100;

@@ -12,7 +12,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// The folder of a downloaded model that `path` is or belongs to; empty if neither.
+/// The folder of the downloaded model that `path` is or is in; empty if there is none.
 std::string downloaded_folder(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failed;

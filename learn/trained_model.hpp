@@ -37,23 +37,23 @@ class TrainedModel {
 
   virtual const ModelCard& model() const = 0;
   virtual const Numerics& numerics() const = 0;
-  /// The format to run in.
+  /// The number format to run the model in.
   virtual Number number() const = 0;
   /// Throws InputError if the model has no supported tokenizer.
   virtual const Tokenizer& tokenizer() const = 0;
-  /// Tokens that end a text.
+  /// Tokens that end generation.
   virtual std::vector<std::int32_t> ends() const = 0;
-  /// Tokens of the longest text it was trained for; 0: unlimited.
+  /// Maximum sequence length in tokens that the model was trained for; 0: unlimited.
   virtual Count longest() const = 0;
-  /// Loads the weights for generation. The model must have this architecture.
+  /// Loads the weights for generation. `t` must have this model's architecture.
   virtual void load(Transformer& t, const OnLoaded& loaded) const = 0;
 };
 
-/// A plan for one sequence in the model's format.
+/// A plan for running one sequence in the model's format.
 Plan plan_of(const TrainedModel& m);
 
-/// The model at `path`: a file written by 'llmcalc learn', or a folder with a config.json and safetensors. Everything
-/// is checked before loading; every error is an InputError that names the file and the problem.
+/// Opens the model at `path`: a file written by 'llmcalc learn', or a folder with a config.json and safetensors.
+/// Everything is checked before loading; every error is an InputError that names the file and the problem.
 std::unique_ptr<TrainedModel> trained_model(const std::string& path);
 
 }  // namespace llmcalc::model

@@ -1,5 +1,5 @@
 #pragma once
-/// Tokens that are matched in a text before any other processing, such as "<|end_of_text|>".
+/// Added tokens, such as "<|end_of_text|>", which are matched in a text before any other processing.
 
 #include <array>
 #include <functional>
@@ -16,26 +16,27 @@ namespace llmcalc::model {
 struct AddedToken {
   std::int32_t id = 0;
   std::string content;
-  bool special = false;  ///< decodes to empty text
+  bool special = false;  ///< decodes to an empty string
 };
 
 class AddedTokens {
  public:
   AddedTokens() = default;
-  AddedTokens(const AddedTokens&) = delete;  ///< the names in by_content_ point into all_
+  AddedTokens(const AddedTokens&) = delete;  ///< by_content_ has string views into all_
   AddedTokens& operator=(const AddedTokens&) = delete;
   AddedTokens(AddedTokens&&) = default;
   AddedTokens& operator=(AddedTokens&&) = default;
   ~AddedTokens() = default;
-  /// "added_tokens" of a tokenizer.json. normalizes: whether its normalizer changes texts. Throws InputError for
-  /// unknown options.
+  /// Reads "added_tokens" of a tokenizer.json. normalizes: whether the file's normalizers change text. Throws
+  /// InputError for unknown options.
   AddedTokens(const json::Object& file, bool normalizes);
 
   const std::vector<AddedToken>& all() const { return all_; }
   /// The id of the token with this content; absent if unknown.
   std::optional<std::int32_t> id(std::string_view content) const;
 
-  /// Calls on_text and on_token for the parts of a text in order. The longest token at a position wins.
+  /// Splits a text at added tokens and calls on_text and on_token for the parts in order. The longest token at a
+  /// position wins.
   void split(std::string_view text, const std::function<void(std::string_view)>& on_text,
              const std::function<void(std::int32_t)>& on_token) const;
 
@@ -44,7 +45,7 @@ class AddedTokens {
 
   std::vector<AddedToken> all_;
   std::unordered_map<std::string_view, std::size_t> by_content_;
-  std::array<std::vector<std::size_t>, 256> lengths_;  ///< lengths of the tokens with each first byte, longest first
+  std::array<std::vector<std::size_t>, 256> lengths_;  ///< token lengths by first byte, longest first
 };
 
 }  // namespace llmcalc::model

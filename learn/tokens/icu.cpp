@@ -13,7 +13,7 @@ namespace {
 
 constexpr int newest_major = 99, oldest_major = 60;
 
-/// Looks up the symbols of one version, with their types.
+/// Looks up the symbols of one ICU version and casts them to their types.
 class Symbols {
  public:
   explicit Symbols(int major)

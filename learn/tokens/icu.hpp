@@ -1,9 +1,9 @@
 #pragma once
 /// Functions of ICU4C's C API (unicode.org), loaded from the machine's libraries on first use. ICU keeps their
-/// signatures and appends its major version to their names, so any version works.
+/// signatures stable and appends its major version to their names, so any version works.
 
 #ifdef LLMCALC_ICU
-#define U_DISABLE_RENAMING 1  // header names without the suffix of the installed version
+#define U_DISABLE_RENAMING 1  // names in the headers without the suffix of the installed version
 #include <unicode/unorm2.h>
 #include <unicode/uregex.h>
 #include <unicode/ustring.h>

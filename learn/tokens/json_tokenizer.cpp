@@ -67,14 +67,14 @@ class JsonTokenizer final : public Tokenizer {
  private:
   std::string body() const override { return file_text_; }
 
-  /// The text that a Replace searches for; empty if it is a regular expression.
+  /// The string that a Replace step searches for; empty if it is a regular expression.
   static std::string pattern_of(const json::Object& replace) {
     const json::Object pattern = replace.object("pattern");
     return pattern.has("String") ? json::raw_text(pattern, "String") : "";
   }
 
-  /// Accepts the decoders that decode() implements: ByteLevel; or U+2581 to spaces, byte tokens to bytes, first space
-  /// stripped.
+  /// Accepts the decoders that decode() implements: ByteLevel, or the sequence that turns U+2581 into spaces and byte
+  /// tokens into bytes and strips the first space.
   void read_decoder(const json::Object& d) {
     const std::string type = d.text("type");
     if (type == "Sequence") return each_object(d, "decoders", [&](const json::Object& part) { read_decoder(part); });
@@ -98,7 +98,7 @@ class JsonTokenizer final : public Tokenizer {
     read_template(p);
   }
 
-  /// Reads the special tokens before and after the text.
+  /// Reads the special tokens that the template adds before and after the text.
   void read_template(const json::Object& p) {
     std::vector<std::int32_t>* side = &before_;
     each_object(p, "single", [&](const json::Object& part) {

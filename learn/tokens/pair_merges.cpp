@@ -20,7 +20,7 @@ struct MergeSymbol {
   bool gone = false;
 };
 
-/// A candidate merge of `left` and its successor; `first` and `second` were their tokens when it was found.
+/// A candidate merge of `left` and its successor; `first` and `second` are the tokens they had when it was found.
 struct WaitingMerge {
   std::size_t rank, left;
   std::int32_t first, second, merged;

@@ -1,5 +1,5 @@
 #pragma once
-/// Byte-pair encoding (Sennrich et al. 2016) with given merges.
+/// Byte-pair encoding (Sennrich et al. 2016) with a given list of merges.
 
 #include <cstdint>
 #include <unordered_map>
@@ -9,10 +9,11 @@ namespace llmcalc::model {
 
 class PairMerges {
  public:
-  /// Adjacent `left` and `right` become `merged`. Merges that are added earlier take precedence.
+  /// Adds a rule: adjacent `left` and `right` become `merged`. Rules added earlier take precedence.
   void add(std::int32_t left, std::int32_t right, std::int32_t merged);
 
-  /// The tokens of a word after all merges, one at a time: the earliest merge first, the leftmost if tied.
+  /// The tokens of a word after all merges, applied one at a time: the merge that was added first, and among equals the
+  /// leftmost.
   std::vector<std::int32_t> merged(const std::vector<std::int32_t>& word) const;
 
  private:

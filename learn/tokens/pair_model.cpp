@@ -62,7 +62,7 @@ class PairModel {
     return at->second;
   }
 
-  /// Reads merges, each "left right" or a list of the two.
+  /// Reads the merges. Each is "left right" or a list of the two.
   void read_merges(const json::Object& m) {
     const json::Value* list = m.find("merges");
     if (list == nullptr || !list->is_array()) refuse("\"merges\" is not a list");
@@ -83,7 +83,7 @@ class PairModel {
     }
   }
 
-  /// Finds the token of every byte, the symbols of a byte-level model. Each must have one.
+  /// Finds the token for every byte, the base symbols of a byte-level model. Every byte must have one.
   void need_bytes(const json::Object& m) {
     if (m.flag_or("byte_fallback", false)) refuse("\"byte_fallback\" is true for a byte-level model");
     for (std::size_t b = 0; b < bytes_.size(); ++b) {
@@ -93,8 +93,8 @@ class PairModel {
     }
   }
 
-  /// Finds the byte tokens of a character-level model: a character without a token becomes its bytes, or the unknown
-  /// token.
+  /// Finds the byte tokens of a character-level model. A character without a token is encoded as its bytes or as the
+  /// unknown token.
   void find_bytes(bool fall_back) {
     bytes_.fill(no_token);
     for (std::size_t b = 0; fall_back && b < bytes_.size(); ++b) {

@@ -24,24 +24,26 @@ bool has_byte_pairs() { return true; }
 
 namespace {
 
-/// The library's internal character for a space (U+2581), which is kept out of texts passed to the library.
+/// The library's internal character for a space (U+2581), which is removed from texts before they are passed to the
+/// library.
 constexpr std::string_view space_mark = "\xE2\x96\x81";
-/// Characters with a special meaning to the library in a training text: the space mark, the sign for an unknown
-/// character (U+2585), and the tab. Training texts omit them; they are encoded as bytes.
+/// Characters with a special meaning to the library in training text: the space mark, the sign for an unknown character
+/// (U+2585), and the tab. They are left out of training text and encoded as bytes.
 constexpr std::array<std::string_view, 3> reserved{space_mark, "\xE2\x96\x85", "\t"};
 
-/// The library counts a word's characters in 16 bits and ends the program beyond that.
+/// The library counts a word's characters in a 16-bit integer and aborts the program if the count overflows.
 constexpr std::size_t longest_line = 8192;
-/// Maximum bytes to encode in one call: the library's queue of pairs takes about a hundred times as much memory.
+/// Maximum bytes to encode in one call: the library's queue of pairs takes about a hundred times as much memory as the
+/// text.
 constexpr std::size_t longest_stretch = 65536;
-/// Maximum bytes of training text; training takes about a second per MiB. A longer text is sampled evenly by line.
+/// Maximum bytes of training text, since training takes about a second per MiB. Longer text is sampled evenly by line.
 constexpr std::size_t enough_text = std::size_t{16} << 20;
 
 /// Number of fixed tokens: unknown, end of text, and the 256 bytes.
 constexpr Count fixed_tokens = 2 + 256;
 constexpr Count least_vocabulary = fixed_tokens + 2;
 
-/// The lines of a text to train on; for a long text, an evenly spaced subset.
+/// The lines to train on; for a long text, an evenly spaced subset.
 std::vector<std::string_view> learned_lines(std::string_view text) {
   const std::size_t stride = text.size() / enough_text + 1;
   std::vector<std::string_view> lines;
@@ -53,7 +55,7 @@ std::vector<std::string_view> learned_lines(std::string_view text) {
   return lines;
 }
 
-/// Calls `see` with every character, and with every byte outside a valid character.
+/// Calls `see` for every character, and for every byte outside a valid character.
 template <typename See>
 void each_character(std::string_view text, const See& see) {
   for (std::size_t at = 0; at < text.size();) {
@@ -89,7 +91,7 @@ std::unordered_set<std::string_view> own_characters(const std::vector<std::strin
   return own;
 }
 
-/// Training sentences for the library: runs of these characters, limited in length.
+/// Training sentences for the library: runs of the characters that have their own tokens, limited in length.
 std::vector<std::string> sentences(std::string_view text, Count vocabulary) {
   const auto lines = learned_lines(text);
   const auto own = own_characters(lines, vocabulary);
@@ -122,8 +124,8 @@ class Sentences : public sentencepiece::SentenceIterator {
   std::size_t at_ = 0;
 };
 
-/// Texts are not normalized, spaces are neither added nor removed, every byte has a token, and one thread with a fixed
-/// order makes the model reproducible.
+/// Options under which texts are not normalized, spaces are neither added nor removed, and every byte has a token; one
+/// thread with a fixed order makes the model reproducible.
 std::unordered_map<std::string, std::string> learning_options(Count vocabulary) {
   return {{"model_type", "bpe"},
           {"vocab_size", std::to_string(vocabulary)},
@@ -158,7 +160,7 @@ class BytePairs : public Tokenizer {
       refuse(where, "is not a SentencePiece model: " + reason(status));
     find_bytes(where);
     has_space_ = !library_.IsUnknown(library_.PieceToId(space_mark));
-    // Detects any normalization, or an added leading space.
+    // Includes multiple spaces, a ligature and a space mark, to detect any normalization or added leading space.
     const std::string probe = "  a  b\n\xEF\xAC\x81\xE2\x96\x81 ";
     if (decode(encode(probe)) != probe) refuse(where, "does not reproduce encoded text");
   }
@@ -170,7 +172,7 @@ class BytePairs : public Tokenizer {
     return library_.eos_id() < 0 ? std::nullopt : std::optional<std::int32_t>(library_.eos_id());
   }
 
-  /// The library encodes runs of characters without line ends and space marks; all else is encoded byte by byte.
+  /// The library encodes runs of characters without line ends and space marks; everything else is encoded byte by byte.
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> tokens;
     std::size_t begin = 0, at = 0;
@@ -225,7 +227,8 @@ class BytePairs : public Tokenizer {
     tokens.insert(tokens.end(), own.begin(), own.end());
   }
 
-  /// Appends a token's text: a byte, empty text (unknown, end of text), or its piece with spaces for marks.
+  /// Appends a token's text: a byte, an empty string (unknown, end of text), or the piece with marks replaced by
+  /// spaces.
   void append_text(std::int32_t token, std::string& text) const {
     if (library_.IsUnknown(token) || library_.IsControl(token)) return;
     if (const auto byte = byte_of_.find(token); byte != byte_of_.end()) {
@@ -239,7 +242,7 @@ class BytePairs : public Tokenizer {
   sentencepiece::SentencePieceProcessor library_;
   std::array<std::int32_t, 256> bytes_{};
   std::unordered_map<std::int32_t, char> byte_of_;
-  bool has_space_ = false;  ///< trained on a text with spaces; otherwise a space would become the mark's bytes
+  bool has_space_ = false;  ///< the training text had spaces; otherwise a space would become the mark's bytes
 };
 
 /// A model trained by another program.
@@ -271,7 +274,7 @@ class ForeignPieces final : public Tokenizer {
     return {tokens.begin(), tokens.end()};
   }
 
-  /// Removes the added leading space if the tokens start a text.
+  /// Removes the leading space that the model adds, if the tokens start a text.
   std::string decode(std::span<const std::int32_t> tokens) const override {
     std::string text;
     for (const std::int32_t t : tokens) text += text_of(t);
@@ -282,7 +285,7 @@ class ForeignPieces final : public Tokenizer {
  private:
   std::string body() const override { return model_; }
 
-  /// Parses "<0x0A>", a form that the library guarantees.
+  /// Parses a byte token such as "<0x0A>"; the library guarantees this form.
   static std::string byte_of(std::string piece) {
     return {static_cast<char>(leading_whole(piece.erase(0, std::min<std::size_t>(piece.size(), 3)), 16))};
   }

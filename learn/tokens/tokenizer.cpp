@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::string_view bytes_name = "bytes";
 
-/// The first word of a serialized tokenizer, which is "llmcalc-tokenizer NAME CHECKSUM", a line end and the body.
+/// The first word of a serialized tokenizer, whose form is "llmcalc-tokenizer NAME CHECKSUM", a line end and the body.
 constexpr std::string_view opening = "llmcalc-tokenizer ";
 
-/// FNV-1a checksum of 64 bits (Fowler, Noll and Vo), since libraries do not detect every changed byte of their models.
+/// 64-bit FNV-1a checksum (Fowler, Noll and Vo), since libraries do not detect every changed byte of their models.
 std::string checksum(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

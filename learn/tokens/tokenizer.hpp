@@ -1,5 +1,5 @@
 #pragma once
-/// Text to tokens and back.
+/// Conversion between text and tokens.
 
 #include <cstdint>
 #include <memory>
@@ -22,10 +22,10 @@ class Tokenizer {
   /// The number of tokens, numbered 0 to vocabulary() - 1.
   virtual Count vocabulary() const = 0;
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  /// The text may end within a character or not be UTF-8, since a model may produce any tokens. Throws InputError for a
-  /// token outside the vocabulary.
+  /// The result may end within a character or not be UTF-8, since a model may produce any tokens. Throws InputError for
+  /// a token outside the vocabulary.
   virtual std::string decode(std::span<const std::int32_t> tokens) const = 0;
-  /// The token that ends a text, if there is one. It decodes to empty text.
+  /// The token that ends a text, if there is one. It decodes to an empty string.
   virtual std::optional<std::int32_t> end_of_text() const = 0;
 
   /// "bytes", "sentencepiece-bpe", "tokenizer.model" or "tokenizer.json".
@@ -34,7 +34,7 @@ class Tokenizer {
   std::string serialized() const;
 
  private:
-  /// The data that serialized() stores in addition to the name.
+  /// The data that serialized() stores after the name.
   virtual std::string body() const = 0;
 };
 
@@ -42,14 +42,14 @@ class Tokenizer {
 std::unique_ptr<Tokenizer> byte_tokenizer();
 
 /// Byte-pair encoding (Sennrich et al. 2016) with a token for every byte, trained on `text` by SentencePiece. The same
-/// text and vocabulary give the same tokens. A short text gives fewer tokens than requested; see vocabulary(). Throws
-/// InputError for a vocabulary below 260, a text without a word, or a program built without SentencePiece.
+/// text and vocabulary give the same tokenizer. A short text gives fewer tokens than requested; see vocabulary().
+/// Throws InputError for a vocabulary below 260, a text without a word, or a program built without SentencePiece.
 std::unique_ptr<Tokenizer> learned_tokenizer(std::string_view text, Count vocabulary);
 
 /// Whether this program was built with SentencePiece.
 bool has_byte_pairs();
 
-/// The tokenizer that `serialized` describes. Throws InputError, with `where` (the file) and the problem, if it is
+/// Restores the tokenizer from `serialized`. Throws InputError, with `where` (the file) and the problem, if the data is
 /// damaged or from another program, or if it needs SentencePiece and this program lacks it.
 std::unique_ptr<Tokenizer> loaded_tokenizer(std::string_view serialized, const std::string& where);
 

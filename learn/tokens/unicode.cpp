@@ -20,7 +20,7 @@ void refuse_failure(UErrorCode code, const std::string& what) {
 
 constexpr UChar32 replacement = 0xFFFD;  // replaces bytes that are not UTF-8
 
-/// The text in UTF-16, which has at most one unit per byte.
+/// Converts UTF-8 to UTF-16, which needs at most one unit per byte.
 std::u16string wide(std::string_view text) {
   std::u16string units(text.size(), u'\0');
   const auto bytes = static_cast<int32_t>(text.size());
@@ -32,7 +32,7 @@ std::u16string wide(std::string_view text) {
   return units;
 }
 
-/// The text in UTF-8, which has at most three bytes per unit.
+/// Converts UTF-16 to UTF-8, which needs at most three bytes per unit.
 std::string narrow(const std::u16string& units) {
   std::string text(3 * units.size(), '\0');
   int32_t length = 0;
@@ -73,7 +73,7 @@ std::u16string normalized(const UNormalizer2& n, const std::u16string& units) {
                                where, in_quotes(what)));
 }
 
-/// The expression in ICU's syntax.
+/// Translates a regular expression to ICU's syntax.
 std::string as_icu_reads(std::string_view expression, const std::string& where) {
   std::string text;
   for (std::size_t i = 0; i < expression.size(); ++i) {
@@ -123,7 +123,7 @@ struct Pattern::Compiled {
 
 namespace {
 
-/// Steps taken by a search over all matches of a text, in ICU's units of ten thousand.
+/// Counts the steps of a search for all matches in a text, in ICU's units of ten thousand.
 struct SearchSteps {
   const MatchSteps& left;
   std::int64_t taken = 0;
@@ -155,7 +155,7 @@ Pattern::Pattern(std::string_view expression, const std::string& where) {
 std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_view text, MatchSteps& left) const {
   UErrorCode code = U_ZERO_ERROR;
   const Compiled::Expression e(
-      icu().uregex_clone(compiled_->expression.get(), &code));  // a search changes its expression
+      icu().uregex_clone(compiled_->expression.get(), &code));  // a search modifies its expression
   const auto view = viewed(text);
   icu().uregex_setUText(e.get(), view.get(), &code);
   SearchSteps steps{left};

@@ -11,7 +11,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// A protocol buffer message, written field by field (protobuf.dev, "Encoding").
+/// A protocol buffer message, written one field at a time (protobuf.dev, "Encoding").
 class Message {
  public:
   void number(unsigned field, std::uint64_t value) {
@@ -38,7 +38,7 @@ class Message {
   std::string bytes_;
 };
 
-/// sentencepiece_model.proto, SentencePiece.Type.
+/// SentencePiece.Type of sentencepiece_model.proto.
 enum class PieceType : std::uint8_t { normal = 1, unknown = 2, byte = 6 };
 
 struct UnigramPiece {
@@ -52,7 +52,7 @@ UnigramPiece unigram_piece(const json::Value& v, const std::string& where) {
   return {v[0].get<std::string>(), static_cast<float>(v[1].get<double>())};
 }
 
-/// A SentencePiece model of these pieces that leaves texts unchanged: earlier steps have normalized them.
+/// A SentencePiece model of these pieces without normalization, since earlier steps have already normalized the text.
 std::string sentencepiece_model(const std::vector<UnigramPiece>& pieces, Count unknown, bool byte_fallback) {
   Message all;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -72,7 +72,7 @@ std::string sentencepiece_model(const std::vector<UnigramPiece>& pieces, Count u
   trainer.number(35, byte_fallback ? 1 : 0);
   trainer.text(45, pieces[static_cast<std::size_t>(unknown)].piece);
   for (const unsigned field : {3U, 4U, 5U})
-    normalizer.number(field, 0);  // no prefix, and spaces neither removed nor escaped
+    normalizer.number(field, 0);  // no dummy prefix; spaces neither removed nor escaped
   all.text(2, trainer.bytes());
   all.text(3, normalizer.bytes());
   return all.bytes();
