@@ -1,15 +1,15 @@
 #pragma once
-/// Closed forms of the activations saved for backward: the inputs of every operator that needs them (Goon footnote 16,
-/// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per element. Residual additions, scaling and
-/// masking save no tensors.
+/// Closed forms of the activations saved for backward, which are the inputs of every operator that needs them (Goon
+/// footnote 16, Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks take one byte per element. Residual
+/// additions, scaling and masking save no tensors.
 
 #include "calc/plan.hpp"
 #include "calc/textbook/exact.hpp"
 
 namespace llmcalc::textbook {
 
-/// One layer and micro-batch: B sequences of S tokens, p bytes per element, on one rank of T-way tensor and C-way
-/// context parallelism.
+/// One layer processing one micro-batch: B sequences of S tokens, p bytes per element, on one rank of T-way tensor and
+/// C-way context parallelism.
 struct LayerActivations {
   Count batch = 1, seq = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, mlp_width = 0, precision = 2;
   bool gated = false, layer_norm = true, flash = false, attention_dropout = false, hidden_dropout = false,
@@ -29,24 +29,25 @@ struct LayerActivations {
 Fraction layer_activations(const LayerActivations& l);
 
 /// One layer of Korthikanti et al., Table 2: p = 2, E = 4, dropout on, MHA. Full recomputation saves the layer's input,
-/// sharded across the T ranks under sequence parallelism.
+/// which sequence parallelism shards across the T ranks.
 struct KorthikantiLayer {
   Count seq = 0, batch = 1, hidden = 0, heads = 0, tensor_parallel = 1;
   bool sequence_parallel = false;
 };
 Fraction korthikanti_layer(const KorthikantiLayer& k, Recompute stored = Recompute::none);
 
-/// Activations of the first stage of a pipeline with enough micro-batches: L (1 + (P-1)/(Pv)) layers; v = 1 (1F1B): L.
+/// Activations of the first pipeline stage, with enough micro-batches: L (1 + (P-1)/(Pv)) layers' worth, or L for v = 1
+/// (1F1B).
 Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count pipeline, Count interleaved,
                                  Recompute stored = Recompute::none);
-/// Activations outside the layers, first stage, with sequence parallelism (§4.3): (sbh/t) (P + [P = 1] 4 (1 + V/h)):
-/// embedding dropout masks of P micro-batches; inputs of final norm and head and float32 logits if the rank has the
-/// head.
+/// Activations outside the layers in the first stage, with sequence parallelism (§4.3): (sbh/t) (P + [P = 1] 4 (1 +
+/// V/h)). These are the embedding dropout masks of P micro-batches and, if the rank has the head, the inputs of the
+/// final norm and the head, and float32 logits.
 Fraction korthikanti_extras(const KorthikantiLayer& k, Count vocabulary, Count pipeline);
 
-/// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p: the compute format,
-/// overwritten by the gradient (karpathy/llm.c); p + 8: 16-bit logits, a float32 copy and a float32 gradient, all live
-/// at once.
+/// Size of the logits during the loss: bytes_per_logit B S V / (T chunks). bytes_per_logit is 4 for a float32
+/// log-softmax; p for the compute format, if the gradient overwrites the logits (karpathy/llm.c); p + 8 for 16-bit
+/// logits, a float32 copy and a float32 gradient, all live at once.
 Fraction logits_activations(Count batch, Count seq, Count vocabulary, Count bytes_per_logit, Count tensor_parallel = 1,
                             Count chunks = 1);
 

@@ -1,9 +1,9 @@
 #pragma once
-/// Exact arithmetic for the closed forms: 127-bit integers and fractions of them. Code can follow the formula on paper,
-/// because no intermediate result overflows or is rounded.
+/// Exact arithmetic for the closed forms, with 127-bit integers and fractions of them. Code can follow the formula on
+/// paper, because no intermediate result overflows or is rounded.
 ///
-/// Formulas are templates over a number type N: with fractions they check the engine, with expressions they explain it.
-/// N provides + - * / ==, floor, ceil, min, max and quotient_up.
+/// Formulas are templates over a number type N: instantiated with fractions they check the engine, with expressions
+/// they explain it. N provides + - * / ==, floor, ceil, min, max and quotient_up.
 
 #include <utility>
 
@@ -108,13 +108,13 @@ constexpr Fraction operator/(const Fraction& a, const Fraction& b) { return a * 
 constexpr bool operator<(const Fraction& a, const Fraction& b) { return (a - b).numerator < Exact(0); }
 
 constexpr Fraction floor(const Fraction& a) {
-  const Exact down = a.numerator / a.denominator;  // toward 0
+  const Exact down = a.numerator / a.denominator;  // rounded toward 0
   return {a.numerator < down * a.denominator ? down - 1 : down, 1};
 }
 constexpr Fraction ceil(const Fraction& a) { return Fraction() - floor(Fraction() - a); }
 constexpr Fraction min(const Fraction& a, const Fraction& b) { return b < a ? b : a; }
 constexpr Fraction max(const Fraction& a, const Fraction& b) { return a < b ? b : a; }
-/// a/b rounded up: the largest share among b ranks, groups or chunks.
+/// a/b rounded up, which is the largest share among b ranks, groups or chunks.
 constexpr Fraction quotient_up(const Fraction& a, const Fraction& b) {
   return a.whole() && b == Fraction(1) ? a : ceil(a / b);
 }

@@ -10,7 +10,7 @@ Count head_rows(const PassShape& p) {
   return p.head == Head::last ? p.batch : p.batch * p.seq;
 }
 
-/// FLOPs over all layers, width(sizes) per pair.
+/// FLOPs over all layers, at width(sizes, absorbed) FLOPs per query-key pair.
 template <class Width>
 Fraction over_pairs(const Sizes<Fraction>& all, const PassShape& p, const Width& width) {
   return over_parts(all, [&](const Sizes<Fraction>& s) {
@@ -18,7 +18,7 @@ Fraction over_pairs(const Sizes<Fraction>& all, const PassShape& p, const Width&
   });
 }
 
-/// FLOPs of index scores over all layers.
+/// FLOPs of index scores, summed over all layers.
 Fraction over_index(const Sizes<Fraction>& all, const PassShape& p, bool chosen) {
   return over_parts(all, [&](const Sizes<Fraction>& s) {
     return index_flops<Fraction>(s, p.pairs, p.batch, p.seq, p.seq + p.past, chosen);

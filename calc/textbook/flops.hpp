@@ -1,6 +1,6 @@
 #pragma once
-/// Closed forms of FLOPs: only matmuls, at 2 FLOPs per multiply-add. Element-wise work (softmax, norms, activations,
-/// RoPE, dropout) is not counted, except updates of recurrent states. t = B S is the number of tokens.
+/// Closed forms of FLOPs. Only matmuls are counted, at 2 FLOPs per multiply-add; element-wise work (softmax, norms,
+/// activations, RoPE, dropout) is not, except for updates of recurrent states. t = B S is the number of tokens.
 
 #include <cstdint>
 
@@ -22,37 +22,37 @@ namespace llmcalc::textbook {
 template <class N>
 N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const Span<N>& span);
 
-/// Pairs with selected keys. Block 0: `keys` keys per query, counted like a window. Blocks of b tokens: `keys` keys in
-/// whole blocks before the query's own block, so row i scores (i - 1) mod b + 1 keys in its own block and
-/// b min(floor((i - 1)/b), keys/b) earlier ones.
+/// Query-key pairs with selected keys. Block 0: each query selects `keys` keys, which are counted like a window. Blocks
+/// of b tokens: `keys` keys are selected in whole blocks before the query's own block, so row i scores (i - 1) mod b +
+/// 1 keys in its own block and b min(floor((i - 1)/b), keys/b) earlier ones.
 template <class N>
 N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block);
 
-/// Pairs with pooled keys, one per r tokens: row i sees floor(i / r) keys, at most `most` (0: no limit); full: every
-/// row sees the last row's keys.
+/// Query-key pairs with pooled keys, one key per r tokens: row i sees floor(i / r) keys, at most `most` (0: no limit).
+/// Under the full convention, every row sees the last row's keys.
 template <class N>
 N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, const N& r, const N& most);
 
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
-/// FLOPs per pair of the scores and of their matmul with the values, in the layers with one mixer: 2 A (2 d_h); latent
-/// attention 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r).
+/// FLOPs per query-key pair, in the layers with one mixer, for the scores and for their matmul with the values: 2 A (2
+/// d_h); latent attention 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r).
 template <class N>
 N core_width(const Sizes<N>& s, bool absorbed) {
   if (s.mixer.attention != AttentionKind::latent)
     return s.d_v == s.d_h ? N(4) * s.A * s.d_h : N(2) * s.A * (s.d_h + s.d_v);
   return N(2) * s.A * (absorbed ? N(2) * s.r_kv + s.d_r : s.d_n + s.d_r + s.d_v);
 }
-/// FLOPs per pair of the scores only.
+/// FLOPs per query-key pair for the scores only.
 template <class N>
 N scores_width(const Sizes<N>& s, bool absorbed) {
   if (s.mixer.attention != AttentionKind::latent) return N(2) * s.A * s.d_h;
   return N(2) * s.A * (absorbed ? s.r_kv + s.d_r : s.d_n + s.d_r);
 }
 
-/// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and selections
-/// limit the pairs. In an encoder, queries attend to keys on both sides; a decoder with cross-attention has both kinds
-/// of pairs, with equal numbers of tokens in training.
+/// Query-key pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and
+/// selections limit the pairs. In an encoder, queries attend to keys on both sides; a decoder with cross-attention has
+/// both kinds of pairs, with equal numbers of tokens in training.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   if (s.mixer.bidirectional && s.L_w == N(0)) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
@@ -68,8 +68,8 @@ N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, co
   return sum.total();
 }
 
-/// FLOPs of an indexer's scores, 2 A_i d_i per pair, over the layers with one mixer: for all keys in reach, as in
-/// forward, or for the selected keys, as in backward. Excludes head weights and ReLU.
+/// FLOPs of an indexer's scores, 2 A_i d_i per pair, over the layers with one mixer. Pairs are counted for all keys in
+/// reach, as in forward, or for the selected keys, as in backward. Excludes head weights and ReLU.
 template <class N>
 N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& queries, const N& context,
               bool chosen) {
@@ -80,15 +80,16 @@ N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, cons
   return all * (chosen ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
                        : query_key_pairs(convention, queries, context, {}));
 }
-/// Weights of an indexer's matrices in one layer: queries, key and, for a lightning indexer, the heads' weights.
+/// Number of weights in an indexer's matrices in one layer: queries, key and, for a lightning indexer, the head
+/// weights.
 template <class N>
 N index_weights(const Sizes<N>& s) {
   if (!(s.c.ratio == N(0))) return (s.r_q * s.i.d + s.D) * s.i.A + N(2) * s.D * s.c.wide * s.i.d;
   if (s.mixer.indexer.kind == IndexerKind::lightning) return (s.r_q * s.i.d + s.D) * s.i.A + s.D * s.i.d;
   return s.D * (s.i.A + N(1)) * s.i.d;
 }
-/// Indexer FLOPs by which twice forward exceeds backward in a training step, over the layers with one mixer: an
-/// indexer's inputs get no gradient, and only the scores of selected keys do (arXiv:2512.02556, 2.1).
+/// Indexer FLOPs by which twice the forward pass exceeds the backward pass of a training step, over the layers with one
+/// mixer: an indexer's inputs get no gradient, and only the scores of selected keys do (arXiv:2512.02556, 2.1).
 template <class N>
 N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& seq) {
   if (s.i.L == N(0)) return 0;
@@ -97,7 +98,7 @@ N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& b
 }
 
 /// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token embedding narrower than the model (2 t D
-/// D_e if a dense layer projects back), 2 t D L D_p for all per-layer inputs, 2 t (n_h - 1) D^2 for the streams of
+/// D_e if a dense layer projects back), 2 t D L D_p for all per-layer inputs, and 2 t (n_h - 1) D^2 for the streams of
 /// alternating updates.
 template <class N>
 N outside_flops(const Sizes<N>& s, const N& tokens) {
@@ -106,12 +107,12 @@ N outside_flops(const Sizes<N>& s, const N& tokens) {
   return s.D_p == N(0) ? table : table + N(2) * tokens * s.D * s.L * s.D_p;
 }
 
-/// Whether a recurrence is a scan of keys and values, without a delta rule.
+/// Whether a recurrence is a scan over keys and values without a delta rule.
 inline bool scans(const Recurrent& r) {
   return r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::mamba2 || r.kind == RecurrentKind::mlstm ||
          r.kind == RecurrentKind::rwkv6;
 }
-/// FLOPs per token and state element of a recurrence.
+/// A recurrence's FLOPs per token and state element.
 inline Count state_flops(const Recurrent& r) {
   if (r.kind == RecurrentKind::rg_lru) return 2;
   if (scans(r)) return 6;
@@ -119,9 +120,9 @@ inline Count state_flops(const Recurrent& r) {
 }
 
 /// FLOPs of states in recurrent form: 2 per token, state element and pass over the state. Linear attention has a d_h x
-/// d_h state per head, updated and multiplied by q; a recurrence has a d_k x d_p state per head, also with its decay
-/// (Mamba, RWKV-6, and mLSTM with one more value), with k' S (DeltaNet, KDA), and with two keys instead of one
-/// (RWKV-7). RG-LRU has one value per channel, which is its output.
+/// d_h state per head, which is updated and multiplied by q. A recurrence has a d_k x d_p state per head, with further
+/// passes for its decay (Mamba, RWKV-6, and mLSTM with one more value), for k' S (DeltaNet, KDA), or for two keys
+/// instead of one (RWKV-7). RG-LRU has one value per channel, which is also its output.
 template <class N>
 N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -141,8 +142,8 @@ N chunk_places(const Sizes<N>& s, const N& queries) {
   return whole * c + rest * rest;
 }
 
-/// FLOPs of states as kernels compute them, and the part that backward recomputes: everything except the read of the
-/// state, because neither states nor scores are saved. Counts only matmuls, not element-wise decays.
+/// FLOPs of states as kernels compute them, and the part that backward recomputes: everything except reading the state,
+/// because neither states nor scores are saved. Counts only matmuls, not element-wise decays.
 template <class N>
 struct StatesDone {
   N forward = 0, recomputed = 0;
@@ -188,8 +189,9 @@ template <class N>
 N states_done_forward(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) { return states_done(s, batch, queries).forward; });
 }
-/// Recurrence FLOPs that backward recomputes: of states, and of each convolution with an activation, 2 t_c per channel,
-/// for the activation's derivative. Short convolutions and RG-LRU's convolutions have no activation.
+/// Recurrence FLOPs that backward recomputes: those of the states, and 2 t_c per channel of each convolution with an
+/// activation, which the activation's derivative needs. Short convolutions and RG-LRU's convolutions have no
+/// activation.
 template <class N>
 N recomputed_recurrences(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -205,26 +207,27 @@ N recomputed_recurrences(const Sizes<N>& all, const N& batch, const N& queries) 
 /// Positions to which the head is applied.
 enum class Head : std::uint8_t { all, last, none };
 
-/// B sequences of S new tokens after `past` cached ones.
+/// B sequences of S new tokens that follow `past` cached ones.
 struct PassShape {
   Count batch = 1, seq = 1, past = 0;
   AttentionFlops pairs = AttentionFlops::full;
   Head head = Head::all;
-  bool absorbed = false;  ///< latent attention scores against the latent rows: 2A (2 r_kv + d_r) instead of
+  bool absorbed = false;  ///< latent attention computes scores against the latent rows: 2A (2 r_kv + d_r) instead of
                           ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
   bool done = false;      ///< states as kernels compute them, chunk by chunk; false: in recurrent form
 };
 
 /// linear: 2 t (N_mm - head), and the states of linear attention and recurrences. core: QK' and AV over the scored
-/// pairs, and an indexer's scores (`index`). head: 2 V D per position. index_spared: indexer FLOPs by which twice these
-/// counts exceeds backward. outside: the part of linear outside the blocks, which full recomputation does not repeat.
+/// pairs, and an indexer's scores (`index`). head: 2 V D per position. index_spared: indexer FLOPs by which twice the
+/// forward count exceeds backward. outside: the part of `linear` outside the blocks, which full recomputation does not
+/// repeat.
 struct ForwardFlops {
   Flops linear, core, head, index_spared{}, outside{}, index{};
   Flops total() const { return linear + core + head; }
 };
 ForwardFlops forward_flops(const Arch& arch, const PassShape& pass);
 
-/// FLOPs over all layers of QK' only (for an indexer, only of selected keys, as a fused backward recomputes them), and
+/// FLOPs over all layers: of QK' only (for an indexer, only of selected keys, as a fused backward recomputes them), and
 /// of all MLPs, including routers and shared experts.
 Flops scores_flops(const Arch& arch, const PassShape& pass);
 Flops mlp_flops(const Arch& arch, const PassShape& pass);
@@ -234,24 +237,25 @@ Flops recomputed_recurrences(const Arch& arch, const PassShape& pass);
 // ---- Training
 
 /// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad), minus
-/// ForwardFlops::index_spared. A flash backward recomputes the scores (QK', i.e. 5 matmuls instead of 4: half a core's
-/// FLOPs more if keys are as wide as values). Selective recomputation repeats the core without an indexer's scores;
-/// full recomputation repeats the blocks, but never the head.
+/// ForwardFlops::index_spared. A flash backward recomputes the scores (QK'), so it has 5 matmuls instead of 4: half the
+/// core's FLOPs in addition, if keys are as wide as values. Selective recomputation repeats the core without an
+/// indexer's scores; full recomputation repeats the blocks, but never the head.
 Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops recomputed_scores = {});
 
-/// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; only wgrad if x needs no
+/// Backward FLOPs of y = x W, with x (tokens, in) and W (in, out): dgrad 2tIJ and wgrad 2tIJ; only wgrad if x needs no
 /// gradient. Goon §3.1 arrives at 5tIJ by broadcasting the activation's derivative over I.
 Flops linear_backward_flops(Count tokens, Count in, Count out, bool input_needs_grad = true);
 
 // ---- Named formulas
 
-/// 6 N D (Kaplan et al. 2020; Goon (3.4)). The caller chooses N.
+/// 6 N D (Kaplan et al. 2020; Goon (3.4)). The caller decides which parameters N includes.
 template <class N>
 N six_nd(const N& params, const N& tokens) {
   return N(6) * params * tokens;
 }
 
-/// L A d_h: width of all heads' queries, summed over the layers with softmax attention; latent: d_n + d_r for d_h.
+/// L A d_h: the query width of all heads, summed over the layers with softmax attention; for latent attention, d_n +
+/// d_r replaces d_h.
 template <class N>
 N query_widths(const Sizes<N>& all) {
   return over_parts(all, [](const Sizes<N>& s) {
@@ -260,13 +264,15 @@ N query_widths(const Sizes<N>& all) {
   });
 }
 
-/// Per token 6N + 12 L A d_h S, full attention (PaLM, arXiv:2204.02311, App. B); causal: 6N + 6 L A d_h S.
+/// FLOPs per token: 6N + 12 L A d_h S for full attention (PaLM, arXiv:2204.02311, App. B), 6N + 6 L A d_h S for causal
+/// attention.
 template <class N>
 N palm_per_token(const N& params, const N& query_widths, const N& seq, bool causal) {
   return N(6) * params + N(causal ? 6 : 12) * query_widths * seq;
 }
 
-/// Forward per token 2N + 2 L A d_h S, N without embedding (Kaplan et al. 2020, Table 1): the causal_half count.
+/// Forward FLOPs per token: 2N + 2 L A d_h S, with N excluding the embedding (Kaplan et al. 2020, Table 1); this is the
+/// causal_half count.
 template <class N>
 N kaplan_per_token(const N& non_embedding, const N& query_widths, const N& seq) {
   return N(2) * non_embedding + N(2) * query_widths * seq;
@@ -287,7 +293,7 @@ N megatron_step(const N& batch, const N& layers, const N& seq, const N& hidden, 
   return matrices * batch * layers * seq * hidden * hidden * (N(1) + core + head);
 }
 
-// The named formulas for integers.
+// The named formulas for integer arguments.
 
 struct GptStep {
   Count batch = 0, seq = 0, layers = 0, hidden = 0, vocabulary = 0;
@@ -298,7 +304,7 @@ Flops palm_flops_per_token(Count params, Count query_widths, Count seq, bool cau
 Flops kaplan_flops_per_token(Count non_embedding, Count query_widths, Count seq);
 Flops megatron_flops(const GptStep& step, Recompute recompute, bool as_printed = false);
 
-// ---- Pairs, case by case
+// ---- Query-key pairs, case by case
 
 namespace detail {
 /// Query-key pairs in a whole sequence of n tokens.
@@ -330,7 +336,7 @@ N chunk_pairs(AttentionFlops convention, const N& queries, const N& context, con
   const N past = context - queries, before = chunks_pairs(convention, past, chunk);
   const N all = chunks_pairs(convention, context, chunk) - before;
   if (convention != AttentionFlops::full) return all;
-  // Past tokens in the first query's chunk see no new key.
+  // Past tokens in the first query's chunk do not see the new keys.
   const N begun = floor(past / chunk) * chunk, old = past - begun;
   return all - old * (min(chunk, context - begun) - old);
 }
@@ -356,7 +362,8 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
 }
 
 namespace detail {
-/// Sum over the first n tokens of the number of whole blocks before the token's own, at most `most` per token.
+/// Sum over the first n tokens of the number of whole blocks that precede the token's own block, at most `most` per
+/// token.
 template <class N>
 N blocks_before(const N& n, const N& block, const N& most) {
   const N full = min(floor(n / block), most);

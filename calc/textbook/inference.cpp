@@ -10,7 +10,7 @@
 namespace llmcalc::textbook {
 namespace {
 
-/// Bytes of an indexer's key for one token, on every rank.
+/// Bytes of an indexer's key for one token, which every rank stores.
 Exact index_key_bytes(const Mixer& m, Count precision, Count scale_bytes) {
   return m.indexer.runs() && m.compressed.ratio == 0 ? Exact(precision) * m.indexer.width + scale_bytes : Exact(0);
 }
@@ -20,7 +20,7 @@ Exact pooled_bytes(const Mixer& m, Count precision, Count scale_bytes) {
   const Exact key = Exact(precision) * m.head_dim + scale_bytes;
   return m.indexer.runs() ? key + Exact(precision) * m.indexer.width + scale_bytes : key;
 }
-/// Bytes of one token in one layer with this mixer on one rank, as read by its attention and its indexer.
+/// Cache bytes per token in one layer with this mixer on one rank, as read by its attention and its indexer.
 Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, Count scale_bytes) {
   const Exact p = precision, index = index_key_bytes(m, precision, scale_bytes);
   if (m.attention == AttentionKind::compressed) return p * m.head_dim + scale_bytes;
@@ -28,7 +28,7 @@ Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, 
   return ceil(m.kv_heads, tensor_parallel) * (p * (m.head_dim + m.v_dim()) + Exact(2) * scale_bytes) + index;
 }
 
-/// The sum of f(mixer, reach, layers of each kind) over the model's mixers.
+/// The sum of f(mixer, reach, layer counts) over the model's mixers.
 template <class F>
 Exact over_mixers(const Arch& a, const F& f) {
   Exact all = 0;
@@ -94,8 +94,8 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
 }
 
 namespace {
-/// Number of weights reread by layers that reuse other layers' weights, including the final norm between loops;
-/// `routed` selects the routed experts or everything else.
+/// Number of weights that are read once more by layers that reuse other layers' weights, including the final norm
+/// between loops. `routed` selects the routed experts; otherwise everything else is counted.
 Exact reread(const Arch& a, bool routed) {
   if (!a.has_repeats()) return 0;
   const auto of = [routed](bool owned) {
@@ -116,7 +116,7 @@ double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const Exact rows = Exact(tokens) * (a.summed_width() + (a.learned_rows() > 0 ? a.summed_width() : 0) + per_layer) +
                      per_layer * a.hidden;
   const Exact mix = a.hyper_connected() ? Exact(a.streams) + 1 : Exact(0);  // bias and scale of the mix before the head
-  const Exact streams =  // projections of the streams after the embedding, and routers, which layers read twice
+  const Exact streams =  // projections of the streams after the embedding, and routers, which each layer reads twice
       a.altup ? Exact(a.hidden) * (Exact(a.streams - 1) * a.hidden + Exact(a.layers) * a.streams) : Exact(0);
   const Exact head =
       Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0) + (a.head.exit_gate ? 1 : 0) + mix;

@@ -6,19 +6,20 @@
 
 namespace llmcalc::textbook {
 
-/// Whether Muon updates the weight: a matrix of attention or of an MLP, including routers and every expert.
+/// Whether Muon updates the weight, that is, whether it is a matrix of attention or of an MLP, including routers and
+/// every expert.
 template <class N>
 bool is_of_muon(const Weight<N>& w) {
   return w.matrix && (w.component == Component::attention || in_mlp(w.component));
 }
 
-/// Number of parameters with AdamW's two states; all others have one state, the momentum.
+/// Number of parameters that have AdamW's two states; all others have one state, the momentum.
 template <class N>
 N adamw_parameters(const Arch& a, const Sizes<N>& s) {
   return parameters_of(a, s, [](const Weight<N>& w) { return !is_of_muon(w); });
 }
 
-/// FLOPs of the iterations, each 2 m^2 n + 2 m^3 + 2 m^2 n for a matrix (m, n), m <= n.
+/// FLOPs of the iterations: 2 m^2 n + 2 m^3 + 2 m^2 n each for a matrix (m, n), m <= n.
 template <class N>
 N newton_schulz_flops(const Arch& a, const Sizes<N>& s, const N& iterations) {
   return iterations * sum_of_own_weights(a, s, [](const Weight<N>& w) {

@@ -12,31 +12,31 @@ struct ProductSizes {
   N rows, in, out;
 };
 
-/// Bytes of a (rows, depth) activation or gradient in a matmul that sums over the depth: rows ceil(depth/g) groups, e
-/// bits per element, s per group, and the tensor's scale. A group never spans rows.
+/// Bytes of a (rows, depth) activation or gradient in a matmul that sums over the depth: e bits per element, s bytes
+/// for each of the rows ceil(depth/g) groups, and the tensor's scale. A group never spans rows.
 template <class N>
 N activation_operand(const Format& f, const FormatSizes<N>& s, const N& rows, const N& depth) {
   Format tiles = f;
   tiles.group_rows = 1;
   return matrix_bytes(tiles, s, depth, rows) + s.tensor;
 }
-/// Bytes of a weight matrix in a matmul that sums over `depth`; groups may be blocks of several rows.
+/// Bytes of a weight matrix in a matmul that sums over `depth`. A group may be a block that spans several rows.
 template <class N>
 N weight_operand(const Format& f, const FormatSizes<N>& s, const N& rows, const N& depth) {
   return matrix_bytes(f, s, depth, rows) + s.tensor;
 }
 
-/// y = x W sums over `in`.
+/// Operands of y = x W, which sums over `in`.
 template <class N>
 N forward_operands(const Format& f, const FormatSizes<N>& s, const ProductSizes<N>& p) {
   return activation_operand(f, s, p.rows, p.in) + weight_operand(f, s, p.out, p.in);
 }
-/// dx = dy W' sums over `out`.
+/// Operands of dx = dy W', which sums over `out`.
 template <class N>
 N input_gradient_operands(const Format& f, const FormatSizes<N>& s, const ProductSizes<N>& p) {
   return activation_operand(f, s, p.rows, p.out) + weight_operand(f, s, p.in, p.out);
 }
-/// dW = x' dy sums over the rows.
+/// Operands of dW = x' dy, which sums over the rows.
 template <class N>
 N weight_gradient_operands(const Format& f, const FormatSizes<N>& s, const ProductSizes<N>& p) {
   return activation_operand(f, s, p.in, p.rows) + activation_operand(f, s, p.out, p.rows);

@@ -9,10 +9,10 @@ namespace llmcalc::textbook {
 
 // ---- Bytes sent per rank
 
-/// Bytes of tensor parallelism, one layer and micro-batch. Forward: two all-reduces of B S D p (one in a parallel
-/// block), each sending 2 (T-1)/T of that; backward the same; full recomputation repeats forward. With sequence
-/// parallelism each all-reduce becomes an all-gather and a reduce-scatter with the same bytes, and backward re-gathers
-/// the saved inputs.
+/// Bytes sent for tensor parallelism, for one layer and micro-batch. Forward: two all-reduces of B S D p (one in a
+/// parallel block), each sending 2 (T-1)/T of these bytes; backward the same; full recomputation repeats forward. With
+/// sequence parallelism each all-reduce becomes an all-gather and a reduce-scatter with the same total, and backward
+/// re-gathers the saved inputs.
 struct TensorParallelLayer {
   Count batch = 1, seq = 0, hidden = 0, precision = 2, ranks = 1;
   bool sequence_parallel = false, parallel_block = false, regather = true;
@@ -31,7 +31,8 @@ struct ContextParallelLayer {
 Fraction context_parallel_forward(const ContextParallelLayer& l, ContextMethod method);
 Fraction context_parallel_train(const ContextParallelLayer& l, ContextMethod method);
 
-/// Bytes of expert parallelism, one layer, balanced: tokens k D (e-1)/e (p_dispatch + p_combine) in each direction.
+/// Bytes sent for expert parallelism, for one layer with balanced routing: tokens k D (e-1)/e (p_dispatch + p_combine)
+/// in each direction.
 Fraction expert_parallel_forward(Count tokens_per_rank, Count hidden, Count top_k, Count ranks, Count dispatch_bytes,
                                  Count combine_bytes);
 
@@ -47,7 +48,7 @@ Fraction data_parallel_step(Count params, Count ranks, int stage, Count weight_b
 Fraction pipeline_step(Count batch, Count seq, Count hidden, Count precision, Count micro_batches, Count interleaved,
                        bool end_stage, Count scattered_over = 1);
 
-// ---- Pipelines. t_b is the whole backward, t_w its weight-gradient part; v chunks of the model per rank
+// ---- Pipelines. t_b is the whole backward time, t_w its weight-gradient part; each rank has v chunks of the model
 
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, dualpipe };
 
@@ -55,10 +56,11 @@ enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_
 ///   GPipe m; 1F1B min(m, P - r); interleaved min(mv, 2(P-r-1) + (v-1)P + 1)/v;
 ///   worst rank of ZB-H1 P, ZB-H2 2P - 1, DualPipe P + 1 (arXiv:2401.10241; DualPipe's README), at most m.
 Fraction in_flight(Schedule schedule, Count ranks, Count micro_batches, Count rank, Count interleaved = 1);
-/// First-stage activations of the interleaved schedule relative to 1F1B: 1 + (P-1)/(Pv) (Korthikanti et al. 2022).
+/// First-stage activations of the interleaved schedule relative to those of 1F1B: 1 + (P-1)/(Pv) (Korthikanti et al.
+/// 2022).
 Fraction interleave_factor(Count ranks, Count interleaved);
 
-/// Bubble: idle over ideal time, (P-1)/(vm), or over the total, (P-1)/(vm + P - 1).
+/// Pipeline bubble: idle time relative to ideal time, (P-1)/(vm), or to total time, (P-1)/(vm + P - 1).
 Fraction bubble_ratio(Count ranks, Count micro_batches, Count interleaved = 1, bool of_total = false);
 
 /// Idle seconds per rank:
@@ -69,9 +71,9 @@ struct StageTimes {
 };
 double bubble_seconds(Schedule schedule, Count ranks, const StageTimes& t, Count interleaved = 1);
 
-/// Terms of a step's time (m + (P-1)/v) (t_comp + (1 - overlap) t_comm) + (1 - dp_overlap) t_dp + t_opt.
+/// Terms of the step time (m + (P-1)/v) (t_comp + (1 - overlap) t_comm) + (1 - dp_overlap) t_dp + t_opt.
 struct StepTerms {
-  double compute = 0, communication = 0, overlap = 0;  ///< one micro-batch, forward and backward, one rank
+  double compute = 0, communication = 0, overlap = 0;  ///< for one micro-batch, forward and backward, on one rank
   double data_parallel = 0, data_parallel_overlap = 0, optimizer = 0;
 };
 double step_seconds(const StepTerms& t, Count micro_batches, Count ranks, Count interleaved = 1);

@@ -1,6 +1,6 @@
 #pragma once
 /// Parameter counts of any model from its weight table (weights.hpp), and of some families from published closed forms.
-/// A tied head counts once; buffers (masks, RoPE tables) and router correction biases are not counted.
+/// A tied head is counted once; buffers (masks, RoPE tables) and router correction biases are not counted.
 ///
 /// L layers, D hidden, A query heads, G key/value heads, d_h head width, F MLP width, V vocabulary, K learned
 /// positions.
@@ -22,11 +22,11 @@ Count llama_parameters(Count layers, Count hidden, Count heads, Count kv_heads, 
                        Count vocabulary, bool tied);
 
 /// Parameters of Wolfe's listing: GPT-2's block at F = 4D with an untied head. bias = false drops only the biases of
-/// linear layers: LayerNorms keep theirs.
+/// linear layers; LayerNorms keep their biases.
 Count wolfe_parameters(Count layers, Count hidden, Count vocabulary, Count positions, bool bias);
 
-/// Sums over a whole model. attention includes projections, their biases, latent norms, qk-norms and sinks; mlp
-/// includes routers, experts, shared experts and gates.
+/// Parameter counts summed over a whole model. attention includes projections, their biases, latent norms, qk-norms and
+/// sinks; mlp includes routers, experts, shared experts and gates.
 struct ParameterSums {
   Count embedding = 0, position = 0, attention = 0, mlp = 0, norm = 0, lm_head = 0;
   Count total() const;
@@ -38,23 +38,23 @@ Count attention_parameters(const Arch& arch);
 Count dense_mlp_parameters(const Arch& arch);
 Count routed_parameters(const Arch& arch);
 
-/// Parameters, excluding routed experts that a token does not visit.
+/// Parameters other than those of the routed experts that a token does not visit.
 Count active_parameters(const Arch& arch);
-/// Kaplan's N: attention, MLP and norms; no token or position table, no head (arXiv:2001.08361).
+/// Kaplan's N: attention, MLP and norms, without the token and position tables and the head (arXiv:2001.08361).
 Count non_embedding_parameters(const Arch& arch);
-/// nanoGPT's N: the total minus the position table; includes the tied head.
+/// nanoGPT's N: the total minus the position table, including the tied head.
 Count nanogpt_parameters(const Arch& arch);
-/// N_mm: weights that enter a matmul for each token: active weights, including the head (tied or not), excluding
-/// tables, norms and biases. Forward linear FLOPs are 2 N_mm per token.
+/// N_mm: the weights used in a matmul for each token. These are the active weights, including the head (tied or not),
+/// but excluding tables, norms and biases. Linear layers take 2 N_mm FLOPs per token in forward.
 Count matmul_parameters(const Arch& arch);
 /// The head's share of N_mm: V x embedding width, the dense layer before it in an encoder, and the projection to the
 /// embedding width if the widths differ.
 Count head_matmul_parameters(const Arch& arch);
-/// The part of N_mm applied to one position per sequence: an encoder's pooler and its two logits.
+/// The part of N_mm applied to one position per sequence: an encoder's pooler and the matrix of its two logits.
 Count pooled_matmul_parameters(const Arch& arch);
 
-/// Elements of Adafactor's state without momentum: rows + columns of each matrix, all of each vector; experts and the
-/// token embedding are factored one by one (arXiv:1804.04235).
+/// Elements of Adafactor's state without momentum: rows + columns of each matrix, all elements of each vector. Experts
+/// and the token embedding are factored one by one (arXiv:1804.04235).
 Count adafactor_numbers(const Arch& arch);
 
 }  // namespace llmcalc::textbook

@@ -1,11 +1,11 @@
 #pragma once
-/// Tensors of recurrent layers that backward needs.
+/// Tensors of recurrent layers that are saved for backward.
 
 #include "calc/textbook/stored_tensor.hpp"
 
 namespace llmcalc::textbook {
 
-/// H heads of P values and d keys each, in G groups, in the L_r layers.
+/// Writes the rows of the L_r recurrent layers: H heads of P values and d keys each, in G groups.
 template <class N, class Visit>
 class RecurrentStored : StoredRows<N, Visit> {
  public:
@@ -27,7 +27,7 @@ class RecurrentStored : StoredRows<N, Visit> {
         all(N(11) * values + heads);
         numbers(s_.L_r, Tokens::mine, N(kind_.full_rank_gate ? 1 : 2) * r.R);
         return statistics(s_.L_r, Tokens::all, heads, false);
-      case RecurrentKind::mamba:  // x twice; step, o, z, product; step's rank, B, C, summed over the ranks
+      case RecurrentKind::mamba:  // x twice; step, o, z, product; step's low rank, B, C, summed over the ranks
         all(N(5) * values + heads);
         numbers(s_.L_r, Tokens::scattered, r.R + N(2) * r.d);
         if (!kind_.inner_norms) return;

@@ -6,14 +6,14 @@
 
 namespace llmcalc::textbook {
 
-/// H heads of P values and d keys each, in G groups, in the L_r layers.
+/// Writes the rows of the L_r recurrent layers: H heads of P values and d keys each, in G groups.
 template <class N, class Visit>
 class RecurrentWeights : WeightRows<N, Visit> {
  public:
   RecurrentWeights(const Sizes<N>& s, Visit& visit)
       : WeightRows<N, Visit>(visit), s_(s), r_(s.r), kind_(s.mixer.recurrent) {}
 
-  /// Weights of the kind, and the output projection.
+  /// Weights specific to the kind, and the output projection.
   void each() {
     switch (kind_.kind) {
       case RecurrentKind::none:
@@ -154,7 +154,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
 
   void projection(const N& width, Count times = 1) { matrix(Component::attention, s_.L_r, times, s_.D, width); }
   void learned(Count times, const N& size) { vector(Component::attention, s_.L_r, times, size); }
-  /// Depthwise convolutions of `width` channels, and their bias, if any.
+  /// Depthwise convolutions of `width` channels, with their bias, if any.
   void convolution(const N& width) {
     visit_(Weight<N>{.component = Component::attention, .layers = s_.L_r, .in = r_.K, .out = width, .taps = true});
     if (kind_.convolution_bias) learned(1, width);
@@ -164,7 +164,8 @@ class RecurrentWeights : WeightRows<N, Visit> {
     matrix(Component::attention, s_.L_r, 1, s_.D, r_.R, Place::whole);
     matrix(Component::attention, s_.L_r, 1, r_.R, width);
   }
-  /// The same, but each rank uses the replicated first matrix only for its own heads; biased_rank() adds a bias.
+  /// The same, except that each rank uses the replicated first matrix only for its own heads; biased_rank() adds a
+  /// bias.
   void between_ranks(const N& rank, const N& width) {
     matrix(Component::attention, s_.L_r, 1, s_.D, rank, Place::shared);
     matrix(Component::attention, s_.L_r, 1, rank, width);
@@ -177,7 +178,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
   const Sizes<N>& s_;
   const RecurrentSizes<N>& r_;
   const Recurrent& kind_;
-  N heads_ = s_.cut(r_.H), values_ = heads_ * r_.P, keys_ = s_.cut(r_.G) * r_.d;  ///< of one rank
+  N heads_ = s_.cut(r_.H), values_ = heads_ * r_.P, keys_ = s_.cut(r_.G) * r_.d;  ///< on one rank
 };
 
 }  // namespace llmcalc::textbook

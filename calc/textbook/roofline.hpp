@@ -21,25 +21,27 @@ struct Gemm {
 double gemm_intensity(const Gemm& g);
 double gemm_seconds(const Gemm& g, double peak, double bandwidth);
 
-/// Element-wise intensity C / (bytes read + bytes written) per element. Goon App. D.1 counts only the read.
+/// Intensity of an element-wise operation that takes C FLOPs per element: C / (bytes read + bytes written). Goon App.
+/// D.1 counts only the bytes read.
 double elementwise_intensity(double flops, double bytes_read, double bytes_written);
 
-/// Tokens per pass at which a matmul with p_w-byte weights becomes compute-bound, if only weights move: ridge p_w / 2.
+/// Tokens per pass at which a matmul with p_w-byte weights becomes compute-bound if only weights are moved: ridge p_w /
+/// 2.
 double critical_batch(double ridge, double weight_bytes);
-/// Critical batch if the (t, I) input and the (t, J) output also move: ridge p_w IJ / (2IJ - ridge p_a (I + J));
+/// Critical batch if the (t, I) input and the (t, J) output are also moved: ridge p_w IJ / (2IJ - ridge p_a (I + J));
 /// infinite if activations keep the pass memory-bound at any batch.
 double critical_batch(double ridge, double weight_bytes, Count in, Count out, double activation_bytes);
 
 /// Intensity of decode attention at any batch and context: 4 A d_h c / (2 G d_h c p) = 2A / (G p).
 double decode_attention_intensity(Count heads, Count kv_heads, double kv_bytes);
-/// Intensity of decode attention, including the read of q and the write of the output.
+/// Intensity of decode attention, including reading q and writing the output.
 double decode_attention_intensity(Count heads, Count kv_heads, double kv_bytes, Count head_dim, Count context,
                                   double activation_bytes);
 /// Intensity of absorbed latent attention: 2A (2r + d_r) / ((r + d_r) p).
 double latent_decode_intensity(Count heads, Count kv_rank, Count rope_dim, double kv_bytes);
 
-/// Bytes that a flash forward pass over one sequence moves, without reuse in the cache (an upper bound): K and V are
-/// read once per block of B_r queries, half of that under a causal mask: p A d_h S (2 + 2 ceil(S/B_r)).
+/// Bytes moved by a flash forward pass over one sequence without cache reuse (an upper bound): K and V are read once
+/// per block of B_r queries, or half of that under a causal mask: p A d_h S (2 + 2 ceil(S/B_r)).
 double flash_attention_bytes(Count heads, Count head_dim, Count seq, Count query_block, double precision, bool causal);
 
 }  // namespace llmcalc::textbook

@@ -4,7 +4,7 @@ namespace llmcalc::textbook {
 namespace {
 
 Exact tokens_layers(const SeedActivations& s) { return Exact(s.batch) * s.seq * s.layers; }
-/// Ranks across which only sequence parallelism shards activations.
+/// Number of ranks across which activations are sharded only by sequence parallelism.
 Count unsharded_ranks(const SeedActivations& s) { return s.sequence_parallel ? s.tensor_parallel : 1; }
 
 }  // namespace
@@ -78,7 +78,7 @@ double Gpt3CaseStudy::activation_ratio(Count seq) const {
 
 Gpt3CaseStudy gpt3_case_study(Gpt3States states) {
   const Exact l = 96, d = 12288, a = 96, v = 50257, ranks = 8;
-  const Exact half = states == Gpt3States::corrected ? 1 : 2;  // the printed digits count half of every byte
+  const Exact half = states == Gpt3States::corrected ? 1 : 2;  // the printed digits count only half of the bytes
   const Exact blocks = Exact(12) * l * d * d, n = blocks + v * d;
   return {.params = n.count(),
           .weights = (Exact(2) * n / half).bytes(),

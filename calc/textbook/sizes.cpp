@@ -4,7 +4,7 @@ namespace llmcalc::textbook {
 
 namespace {
 
-/// 1-based index of the list of mixers or of MLP widths that contains a layer; 0 if there is none.
+/// 1-based index of the mixer list or MLP width list that contains the layer; 0 if none does.
 template <typename List>
 std::size_t listed(const List& list, Count layer) {
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -24,8 +24,8 @@ bool has_own(const Mixer& m, bool values) {
   return m.attention == AttentionKind::grouped && !m.shared_kv;
 }
 
-/// The layer whose keys and values (for a recurrence, only values) a layer reads: the last earlier layer that has its
-/// own and the same reach; -1 if there is no such layer.
+/// The layer whose keys and values (for a recurrence, only values) this layer reads: the last earlier layer that has
+/// its own and the same reach; -1 if there is no such layer.
 Count read_by(const Arch& a, Count layer) {
   const auto mixer = [&](Count i) -> const Mixer& { return a.mixer(listed(a.mixers, i)); };
   const auto is_linear = [&](Count i) { return a.linear_layers.contains(i); };

@@ -1,5 +1,5 @@
 #pragma once
-/// The sizes of a model, named by the letters that the formulas use, as values of a type N.
+/// A model's sizes, named by the letters that the formulas use, as values of a type N.
 
 #include <array>
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace llmcalc::textbook {
 
-/// Number of layers of each kind, among the layers with one mixer (Arch::mixer).
+/// Number of layers of each kind among the layers with one mixer (Arch::mixer).
 struct LayerCounts {
   Count all = 0;
   Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< by token mixer
-  Count dense = 0, experts = 0;                          ///< by MLP; dense: only MLPs of the Arch's own width
+  Count dense = 0, experts = 0;                          ///< by MLP; `dense` counts only MLPs of the Arch's own width
   std::array<Count, most_mlps> other{};                  ///< layers with each of the widths in Arch::mlps
   Count read = 0;                                        ///< layers whose keys and values later layers read
   Count ends = 0;                                        ///< layers followed by the final norm, except the last
@@ -24,50 +24,50 @@ struct LayerCounts {
 /// `own`: counts only layers with their own weights.
 LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0, bool own = false);
 
-/// One letter for each of Arch::mlps: L_x is the number of its layers, F_x its width.
+/// One letter for each entry of Arch::mlps: L_x is its number of layers, F_x its width.
 inline constexpr std::string_view mlp_letters = "xyzabcghijnoqtu";
 static_assert(mlp_letters.size() == most_mlps);
 
-/// The window or chunk within which a token attends; 0: all tokens up to itself, or all in both directions.
+/// The window or chunk within which a token attends; 0: all tokens up to its own or, in both directions, all tokens.
 template <class N>
 struct Span {
   N tokens = 0;
   bool chunked = false, both_ways = false;
 };
 
-/// Sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, the
-/// tokens that kernels process at once, and the ranks of RWKV-7's learning rate, gate and values and of RWKV-6's mixes.
+/// Sizes of a recurrence: heads of values and of keys, their widths, convolution taps, a low rank, learned logarithms
+/// of decay, tokens per kernel chunk, and the ranks of RWKV-7's learning rate, gate and values and of RWKV-6's mixes.
 template <class N>
 struct RecurrentSizes {
   N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0, C = 0;
   N R_a = 0, R_g = 0, R_v = 0, R_m = 0;
 };
 
-/// Sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens per
-/// block if blocks are selected.
+/// Sizes of an indexer: layers that run it, its heads and their width, keys read per query, and tokens per block if it
+/// selects blocks.
 template <class N>
 struct IndexerSizes {
   N L = 0, A = 0, d = 0, keys = 0, block = 0;
 };
 
 /// Sizes of compressed attention: tokens per pooled key, the width factor of its projections, and the number and rank
-/// of output head groups.
+/// of its output head groups.
 template <class N>
 struct CompressedSizes {
   N ratio = 0, wide = 1, groups = 0, rank = 0;
 };
 
-/// Layers with a dense MLP of one width.
+/// Layers with a dense MLP of a given width.
 template <class N>
 struct MlpLayers {
   N L = 0, F = 0;
 };
 
-/// Sizes of a model, or of its layers with one mixer; 0 for absent parts. T: number of ranks that shard widths.
+/// Sizes of a model, or of its layers with one mixer; absent parts have size 0. T: number of ranks that shard widths.
 template <class N>
 struct Sizes {
   Mixer mixer;
-  N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; of a kind; with softmax attention
+  N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; by kind; with softmax attention
   N L_p, L_r = 0;                                       ///< number of layers with this mixer; with its recurrence
   N L_k = 0;                                            ///< layers whose keys and values later layers read
   N L_e = 0;                                            ///< layers that the final norm also follows
@@ -91,12 +91,12 @@ struct Sizes {
   bool shifts_mlp = false;    ///< dense MLPs read a mix of two tokens
   N T;
   std::vector<Sizes> others;  ///< the layers with each of Arch::mixers
-  std::vector<Sizes> own;     ///< the sizes without layers that repeat other layers' weights, if there are such layers
-  /// Share of a width on the fullest rank.
+  std::vector<Sizes> own;     ///< sizes without the layers that repeat other layers' weights; empty if no layers do
+  /// A rank's share of a width, rounded up.
   N cut(const N& width) const { return quotient_up(width, T); }
 };
 
-/// The sum of f(sizes) over the layers with each mixer.
+/// The sum of f(sizes of the layers with one mixer) over all mixers.
 template <class N, class F>
 N over_parts(const Sizes<N>& s, const F& f) {
   N all = f(s);
@@ -108,7 +108,7 @@ N over_parts(const Sizes<N>& s, const F& f) {
 inline bool has_states(const Recurrent& r) {
   return r.kind != RecurrentKind::none && r.kind != RecurrentKind::short_convolution;
 }
-/// Whether a recurrence's inputs are mixes of two tokens; has_convolutions(): whether they are convolved.
+/// Whether a recurrence's inputs are mixes of two tokens. has_convolutions(): whether they are convolved.
 inline bool shifts(const Recurrent& r) { return r.kind == RecurrentKind::rwkv6 || r.kind == RecurrentKind::rwkv7; }
 inline bool has_convolutions(const Recurrent& r) {
   return r.kind == RecurrentKind::short_convolution || (has_states(r) && !shifts(r) && r.kind != RecurrentKind::mlstm);
@@ -118,13 +118,13 @@ inline bool has_activated_convolutions(const Recurrent& r) {
   return has_convolutions(r) && r.kind != RecurrentKind::short_convolution && r.kind != RecurrentKind::rg_lru;
 }
 
-/// Width of a head's values in a recurrence's state: mLSTM's has one more value, the normalizer.
+/// Width of a head's values in a recurrence's state. mLSTM has one more value, the normalizer.
 template <class N>
 N state_values(const Sizes<N>& s) {
   return s.mixer.recurrent.kind == RecurrentKind::mlstm ? s.r.P + N(1) : s.r.P;
 }
 
-/// Channels of a recurrence's convolutions on one rank: of values, and of queries and keys (DeltaNet) or of B and C
+/// Number of channels in a recurrence's convolutions on one rank: values, plus queries and keys (DeltaNet) or B and C
 /// (Mamba-2); KDA convolves all three separately.
 template <class N>
 N convolved_channels(const Sizes<N>& s) {
@@ -185,7 +185,7 @@ void set_layers(Sizes<N>& s, const Arch& a, const LayerCounts& n, Count all, con
     s.mlps.push_back({some(layers.c_str(), n.other[i]), letter(width.c_str(), a.mlps[i].width)});
   }
 }
-/// The sizes that count only layers with their own weights; the letters of layer counts end in _own.
+/// The sizes that count only layers with their own weights. Letters of layer counts end in _own.
 template <class N, class Letter>
 Sizes<N> own_sizes(Sizes<N> s, const Arch& a, const Letter& letter) {
   const Count all = a.layers - a.repeats.layers.size();
@@ -204,7 +204,7 @@ Sizes<N> own_sizes(Sizes<N> s, const Arch& a, const Letter& letter) {
   }
   return s;
 }
-/// Sets the letters of one mixer.
+/// Sets the sizes that depend on one mixer.
 template <class N, class Letter>
 void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& letter) {
   s.mixer = m;
@@ -247,8 +247,8 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
 }
 }  // namespace detail
 
-/// The sizes of a model, each obtained from letter(name, value), which returns an N. Letters of the layers with the
-/// second mixer end in 2, and so on.
+/// A model's sizes, each obtained from letter(name, value), which returns an N. Letters of the layers with the second
+/// mixer end in 2, and so on.
 template <class N, class Letter>
 Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   Sizes<N> s;
@@ -298,7 +298,7 @@ inline Sizes<Fraction> exact_sizes(const Arch& a, Count ranks = 1) {
   return sizes<Fraction>(a, ranks, [](const char*, Count value) { return Fraction(value); });
 }
 
-/// A sum over kinds of layers; terms with the same number of layers share that factor.
+/// A sum over kinds of layers. Terms with the same number of layers share it as a common factor.
 template <class N>
 class Layered {
  public:
@@ -318,7 +318,7 @@ class Layered {
   }
 
  private:
-  std::vector<std::pair<N, N>> terms_;  ///< layers, and the sum of their terms
+  std::vector<std::pair<N, N>> terms_;  ///< number of layers, and the sum of their terms
 };
 
 }  // namespace llmcalc::textbook

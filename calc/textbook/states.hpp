@@ -1,5 +1,5 @@
 #pragma once
-/// Closed forms of weights, gradients and optimizer states; ZeRO; 8-bit and grouped storage.
+/// Closed forms of weights, gradients and optimizer states, ZeRO, and 8-bit and grouped storage.
 
 #include <array>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace llmcalc::textbook {
 
-/// Bytes per parameter. Master weights count as optimizer state.
+/// Bytes per parameter for weights, gradients and optimizer states. Master weights count as optimizer state.
 struct StatePreset {
   std::string_view name;
   Count weights = 0, gradients = 0, optimizer = 0;
@@ -43,14 +43,16 @@ Fraction zero_bytes(const StatePreset& preset, Count params, Count data_parallel
 /// Bytes that ZeRO-3 gathers: the weights of all units resident at once, and one unit's gradient.
 Bytes gathered_bytes(Count unit_params, Count weight_bytes, Count units, Count gradient_bytes);
 
-/// Bytes of Adam's two states in one byte each, and a float32 scale per block and state: 2N + 8 ceil(N / block).
+/// Bytes of Adam's two states with one byte per element and a float32 scale per block and state: 2N + 8 ceil(N /
+/// block).
 Bytes adam8bit_bytes(Count params, Count block);
 
-/// Bytes of a (rows, cols) matrix in b-bit integers, groups along the rows: a scale and a z-bit zero point per group.
+/// Bytes of a (rows, cols) matrix of b-bit integers with groups along the rows, each with a scale and a z-bit zero
+/// point.
 Bytes integer_group_bytes(Count rows, Count cols, Count bits, Count group, Count scale_bytes, Count zero_bits);
 
-/// Bytes of 4-bit NormalFloat (arXiv:2305.14314): N/2 and a float32 scale per block; with double quantization, each
-/// scale takes one byte, plus a float32 per `outer` scales.
+/// Bytes of 4-bit NormalFloat (arXiv:2305.14314): N/2 and a float32 scale per block. With double quantization, each
+/// scale takes one byte, and `outer` scales share a float32.
 Bytes nf4_bytes(Count weights, Count block, bool double_quantized, Count outer = 256);
 
 }  // namespace llmcalc::textbook

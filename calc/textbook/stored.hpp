@@ -1,6 +1,6 @@
 #pragma once
 /// Table of the tensors saved for backward: the inputs of every operator, each counted once (Goon (2.5), (2.6);
-/// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per element; additions save no tensors.
+/// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks take one byte per element; additions save no tensors.
 
 #include <array>
 
@@ -26,8 +26,8 @@ class StoredTable : StoredRows<N, Visit> {
   using Rows = StoredRows<N, Visit>;
   using Rows::bytes, Rows::has, Rows::m_, Rows::numbers, Rows::statistic, Rows::statistics, Rows::visit_;
 
-  /// Subtracts the input of the first layer's first norm: if this norm is absent, mixer and residual addition read the
-  /// same tensor, which is saved once.
+  /// Subtracts the input of the first layer's first norm. If this norm is absent, the mixer and the residual addition
+  /// read the same tensor, which is saved once.
   void without_first_norm() {
     numbers(N(-1), Tokens::mine, s_.D);
     statistics(N(-1), Tokens::mine, 1, centered());
@@ -51,16 +51,16 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(s_.L_e, Tokens::mine, s_.D);
     statistics(s_.L_e, Tokens::mine, 1, centered());
   }
-  /// The residual stream before the gate; gate, act(gate) and product, fewer if fused or recomputed; the projection
+  /// The residual stream before the gate; gate, act(gate) and product, or fewer if fused or recomputed; the projection
   /// before the norm.
   void per_layer_input() {
     const Count inside = m_.glu == GluStore::recompute ? 1 : m_.glu == GluStore::all ? 3 : 2;
     numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
     statistics(s_.L_p, Tokens::mine, 1, centered());
   }
-  /// Streams and predictions, the input of two norms; router values before and after tanh, for each; their weights. The
-  /// layer's result before and after its norm; the first stream before its factors, instead of a residual stream before
-  /// the gate. LAuReL's low-rank activation and its projection.
+  /// AltUp: streams and predictions, the input of two norms; router values before and after tanh, for each; their
+  /// weights. The layer's result before and after its norm; the first stream before scaling, instead of the residual
+  /// stream before the gate. LAuReL: low-rank activation and its projection.
   void alternating() {
     const N n = s_.n_h;
     numbers(s_.L_p, Tokens::mine, N(2) * n * s_.D - s_.D);
@@ -70,7 +70,7 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(s_.L_p, Tokens::mine, s_.r_l + s_.D);
     statistics(s_.L_p, Tokens::mine, 1, centered());
   }
-  /// Projections of all streams except the first, sharded row by row.
+  /// Projections of all streams except the first, sharded by rows.
   void projected_streams() {
     const N rows = m_.B * m_.S * (s_.n_h - N(1));
     visit_(StoredActivation<N>{
@@ -90,7 +90,7 @@ class StoredTable : StoredRows<N, Visit> {
   void embedding() {
     once(Tokens::all, false, N(8 * stacks()));  // 64-bit ids for each stack
     if (a_.position == Position::relative &&
-        !a_.layer_distances)  // one value per pair and head, shared by all sequences
+        !a_.layer_distances)  // one value per pair and head, the same for all sequences
       once(Tokens::all, true, N(stacks()) * m_.S * s_.cut(s_.A) / m_.B);
     if (a_.is_encoder_decoder()) encoded();
     const Tokens looked_up = a_.learned_rows() == 0 && !s_.narrows_head ? Tokens::scattered : Tokens::mine;
@@ -107,7 +107,7 @@ class StoredTable : StoredRows<N, Visit> {
     }
     if (a_.per_layer.width == 0) return;
     once(Tokens::mine, true, N(2) * s_.L * s_.D_p);  // the projection before its norm, and the sum
-    if (m_.norm_stats)                               // a float32 per token and layer, sharded row by row
+    if (m_.norm_stats)                               // a float32 per token and layer, sharded by rows
       for (int byte = 0; byte < 4; ++byte) once(Tokens::scattered, false, s_.L);
   }
 
@@ -140,7 +140,7 @@ class StoredTable : StoredRows<N, Visit> {
       halves(with_mlp, 1);
     }
   }
-  /// Tensors of `each` halves of a serial block in `layers` layers.
+  /// Tensors of a serial block's sub-layers, of which each of `layers` layers has `each`.
   void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
     if (a_.hyper_connected()) {  // the streams, their weights, and the result to be added to them
       numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
@@ -168,11 +168,11 @@ class StoredTable : StoredRows<N, Visit> {
 
   /// Tensors of attention and, in a decoder with cross-attention, of a second attention over the same number of tokens.
   void grouped() {
-    if (a_.layer_distances) numbers(s_.L_s, Tokens::all, m_.S * s_.cut(s_.A) / m_.B);  // the same in all sequences
+    if (a_.layer_distances) numbers(s_.L_s, Tokens::all, m_.S * s_.cut(s_.A) / m_.B);  // the same for all sequences
     one_grouped();
     if (mixer_.cross_attention) one_grouped();
     low_rank_queries();
-    if (mixer_.query_scale) numbers(s_.L_s, Tokens::all, s_.cut(s_.A) * s_.d_h);  // queries before their factors
+    if (mixer_.query_scale) numbers(s_.L_s, Tokens::all, s_.cut(s_.A) * s_.d_h);  // queries before scaling
     if (!a_.sub_norms) return;
     numbers(s_.L_s, Tokens::all, s_.cut(s_.A) * s_.d_v);  // the output before its norm
     statistics(s_.L_s, Tokens::all, 1, false);
@@ -197,8 +197,8 @@ class StoredTable : StoredRows<N, Visit> {
     gate();
     indexer();
   }
-  /// Queries and key of an indexer, before and after their norms, the weights of its heads, and the selected indices, 4
-  /// bytes each.
+  /// Queries and key of an indexer before and after their norms, its head weights, and the selected indices, 4 bytes
+  /// each.
   void indexer() {
     const IndexerSizes<N>& i = s_.i;
     if (!has(i.L)) return;
@@ -279,7 +279,7 @@ class StoredTable : StoredRows<N, Visit> {
     indexer();
   }
 
-  /// Tensors of linear attention: q, k, v, the core's output before and after its norm, the gate, their product; q and
+  /// Tensors of linear attention: q, k, v; the core's output before and after its norm; the gate; their product; q and
   /// k before their norms.
   void linear() {
     const bool normed = mixer_.qk_norm != QkNorm::none;
@@ -288,14 +288,14 @@ class StoredTable : StoredRows<N, Visit> {
     statistics(s_.L_l, Tokens::all, 1, false);
   }
 
-  /// Number of tensors inside an MLP. Plain: up, act(up); gated: gate, act(gate), up, product, fewer if fused or
+  /// Number of tensors inside an MLP. Plain: up, act(up). Gated: gate, act(gate), up, product, or fewer if fused or
   /// recomputed.
   Count inner() const {
     if (a_.mlp != MlpKind::gated || m_.glu == GluStore::recompute) return 2;
     return m_.glu == GluStore::all ? 4 : 3;
   }
   void mlp(const N& layers, const N& width) { numbers(layers, Tokens::all, N(inner()) * width); }
-  /// Tensors of a dense MLP, including the mix of tokens that it reads.
+  /// Tensors of a dense MLP, including the token mix that it reads.
   void dense(const N& layers, const N& width) {
     if (a_.mlp_shift) numbers(layers, Tokens::all, s_.D);
     if (a_.mlp_receptance) numbers(layers, Tokens::all, N(3) * s_.D);  // another mix, the gate, the gated value
@@ -328,7 +328,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m.shared_gate) numbers(s_.L_m, Tokens::all, s_.D + N(1));
   }
 
-  /// Input of the pooler or of the last norm. Backward does not need their results, because no operator follows.
+  /// Input of the pooler or of the last norm. Backward does not need the outputs of these, because no operator follows.
   void without_logits() {
     if (a_.head.pooler || a_.final_norm) once(Tokens::mine, true, s_.D);
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centered()));
@@ -407,8 +407,8 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
   return sum;
 }
 
-/// Tensors saved under a recomputation mode. Full recomputation saves only block inputs and tensors that later layers
-/// read.
+/// Tensors saved under a recomputation mode. Full recomputation saves only block inputs and the tensors that later
+/// layers read.
 template <class N>
 StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Recompute recompute) {
   StoredSum<N> sum = stored(a, s, m, [recompute](const StoredActivation<N>& x) {

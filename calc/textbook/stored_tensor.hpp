@@ -16,7 +16,7 @@ struct MicroBatch {
   GluStore glu = GluStore::all;
   Mla mla = Mla::automatic;
   bool norm_stats = true, attention_dropout = false, hidden_dropout = false;
-  bool log_sum_exps = true;  ///< whether the loss saves log-sum-exps, if logits are not float32
+  bool log_sum_exps = true;  ///< if logits are not float32, whether the loss saves log-sum-exps
   bool sequence_parallel = false;
   bool even = true;  ///< every rank has the same number of tokens
 };
@@ -25,11 +25,11 @@ struct MicroBatch {
 enum class Tokens : std::uint8_t {
   all,       ///< B S
   first,     ///< the first of every sequence: B
-  mine,      ///< B S/T under sequence parallelism
+  mine,      ///< B S, or B S/T under sequence parallelism
   scattered  ///< also B S/T, but sharded element by element, not token by token
 };
 
-/// A stored tensor: `each` values per token in each of `layers`, of p bytes or one byte.
+/// A stored tensor with `each` values per token in each of `layers` layers; a value takes p bytes or one byte.
 template <class N>
 struct StoredActivation {
   N layers;
@@ -37,18 +37,18 @@ struct StoredActivation {
   bool numbers = true;  ///< p bytes per value; false: one byte
   N each;
   bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
-  N rows = 0;                          ///< number of rows of pooled keys, instead of the tokens
-  bool cross_layer_tensors = false;    ///< later layers read it: saved even if the block's other tensors are recomputed
+  N rows = 0;                          ///< number of rows of pooled keys, used instead of the token count
+  bool cross_layer_tensors = false;    ///< read by later layers: saved even if the block's other tensors are recomputed
 };
 
-/// Number of tokens: B S, or the rank's share under sequence parallelism.
+/// Number of tokens: B S, or one rank's share under sequence parallelism.
 template <class N>
 N tokens_of(const MicroBatch<N>& m, const N& ranks, Tokens tokens) {
   const N all = tokens == Tokens::first ? m.B : m.B * m.S;
   return tokens == Tokens::all || !m.sequence_parallel ? all : quotient_up(all, ranks);
 }
 
-/// Passes rows to `visit`.
+/// Helper that passes table rows to `visit`.
 template <class N, class Visit>
 class StoredRows {
  public:
@@ -62,7 +62,7 @@ class StoredRows {
   void bytes(const N& layers, Tokens tokens, const N& each) {
     visit_(StoredActivation<N>{layers, tokens, false, each});
   }
-  /// Bytes of a norm's statistics in float32: mean and deviation, or one mean square.
+  /// Float32 bytes of a norm's statistics: mean and deviation, or one mean square.
   static N statistic(bool centered) { return centered ? 8 : 4; }
   void statistics(const N& layers, Tokens tokens, const N& norms, bool centered) {
     if (m_.norm_stats) bytes(layers, tokens, statistic(centered) * norms);

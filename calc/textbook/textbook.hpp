@@ -1,6 +1,6 @@
 #pragma once
 /// Closed forms from the source documents and papers, each with its source and its omissions. The engine never includes
-/// them; tests and `llmcalc check` compare the two.
+/// this file; tests and `llmcalc check` compare the engine with these forms.
 
 #include "calc/textbook/activations.hpp"
 #include "calc/textbook/exact.hpp"

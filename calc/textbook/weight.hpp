@@ -8,8 +8,8 @@ namespace llmcalc::textbook {
 /// Placement of a weight under tensor parallelism.
 enum class Place : std::uint8_t {
   cut,     ///< sharded across the ranks
-  whole,   ///< replicated, used for the rank's tokens only
-  shared,  ///< replicated, used for the rank's heads or its share of the experts only
+  whole,   ///< replicated, used only for the rank's tokens
+  shared,  ///< replicated, used only for the rank's heads or its share of the experts
   after    ///< replicated: a bias added after the sum over ranks
 };
 
@@ -19,19 +19,19 @@ struct Weight {
   Component component{};
   N layers = 1;
   Count times = 1;            ///< number of equal weights, e.g. 2 for keys and values
-  N copies = 1, visited = 1;  ///< number of experts, blocks or channel groups; number of them visited by a token
+  N copies = 1, visited = 1;  ///< number of experts, blocks or channel groups, and how many of them a token visits
   bool matrix = false;
   N in = 1, out = 1;
   Place place = Place::cut;
   bool routed = false;  ///< weight of a routed expert
   bool tied = false;    ///< counted elsewhere: a tied head, a router of residual streams, a norm between runs
-  bool lookup = false;  ///< a table that is read, not multiplied
+  bool lookup = false;  ///< table used for lookups, not multiplied
   bool taps = false;    ///< weight of a depthwise convolution; each tap is multiplied once per token
   bool norm = false;    ///< weight of a norm inside attention, stored like other norms
   N numbers() const { return N(times) * copies * in * out; }
 };
 
-/// Passes rows to `visit`.
+/// Helper that passes table rows to `visit`.
 template <class N, class Visit>
 class WeightRows {
  public:
@@ -46,7 +46,7 @@ class WeightRows {
   void vector(Component c, const N& layers, Count times, const N& size, Place place = Place::cut) {
     visit_(Weight<N>{.component = c, .layers = layers, .times = times, .out = size, .place = place});
   }
-  /// Adds a norm's weights to attention's.
+  /// Adds a norm's weights, counted as part of attention.
   void inner_norm(const N& layers, Count times, const N& size, Place place = Place::cut) {
     visit_(Weight<N>{.component = Component::attention,
                      .layers = layers,

@@ -1,19 +1,19 @@
 #pragma once
-/// Bytes of the weight table in any number format.
+/// Byte size of the weight table in any number format.
 
 #include "calc/formats/dtype.hpp"
 #include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {
 
-/// Sizes of a format: bytes per element, per group and per outer group, the lengths of these groups, and bytes stored
+/// Sizes of a format: bytes per element, per group and per outer group; the lengths of these groups; and bytes stored
 /// once per tensor.
 template <class N>
 struct FormatSizes {
   N each, group_bytes, group, outer_bytes, outer, tensor;
 };
 
-/// Bytes of `out` rows of `in` elements, in groups along a row or in blocks of `group_rows` rows; excludes the bytes
+/// Bytes of `out` rows of `in` elements, in groups along a row or in blocks of `group_rows` rows. Excludes the bytes
 /// stored once per tensor.
 template <class N>
 N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& out) {
@@ -32,7 +32,7 @@ inline bool is_uniform(const Format& f) {
   return f.group == 0 && f.element_bits % 8 == 0 && f.tensor_bytes == 0 && f.covers_embedding && f.covers_vectors;
 }
 
-/// Bytes of one weight; elements that the format does not cover take p bytes each.
+/// Bytes of one weight. Elements that the format does not cover take p bytes each.
 template <class N>
 N weight_bytes(const Format& f, const FormatSizes<N>& s, const N& p, const Weight<N>& w) {
   const bool in_table =
@@ -51,7 +51,7 @@ struct SizedFormat {
   FormatSizes<N> sizes;
 };
 
-/// Bytes of all weights, matrix by matrix; stored_in(component) is the SizedFormat of each.
+/// Bytes of all weights, summed matrix by matrix. stored_in(component) returns the SizedFormat of a component.
 template <class N, class StoredIn>
 N weights_bytes(const Arch& a, const Sizes<N>& s, const StoredIn& stored_in, const N& p) {
   return sum_of_own_weights(a, s, [&](const Weight<N>& w) {

@@ -1,6 +1,6 @@
 #pragma once
-/// The weights of a model as a table of matrices and vectors, for the whole model or for one of T tensor-parallel
-/// ranks. Parameters, multiply-adds, Adafactor's state and bytes (calc/textbook/weight_bytes.hpp) follow from it.
+/// A model's weights as a table of matrices and vectors, for the whole model or for one of T tensor-parallel ranks.
+/// Parameters, multiply-adds, Adafactor's state and bytes (calc/textbook/weight_bytes.hpp) follow from it.
 
 #include "calc/textbook/recurrent_weights.hpp"
 
@@ -79,7 +79,7 @@ class WeightTable : WeightRows<N, Visit> {
     matrix(c, 1, 1, s_.D, all, Place::whole);
     vector(Component::norm, 1, 1, s_.D_p, Place::whole);
   }
-  /// Per-layer input: gate, projection, norm; and the factor of the layer's result.
+  /// Gate, projection and norm of the per-layer input, and the factor that scales the layer's result.
   void ends() {
     if (a_.per_layer.width > 0) {
       matrix(Component::mlp, s_.L_p, 1, s_.D, s_.D_p, Place::whole);
@@ -171,8 +171,8 @@ class WeightTable : WeightRows<N, Visit> {
     }
   }
 
-  /// DeepSeek-V2's latent attention (arXiv:2405.04434): down, norm, up for keys and values, and for queries unless they
-  /// are projected directly.
+  /// DeepSeek-V2's latent attention (arXiv:2405.04434): down-projection, norm and up-projection for keys and values,
+  /// and for queries unless they are projected directly.
   void latent() {
     const Component c = Component::attention;
     const N heads = s_.cut(s_.A), q = heads * (s_.d_n + s_.d_r), down = s_.r_kv + s_.d_r;
@@ -188,8 +188,8 @@ class WeightTable : WeightRows<N, Visit> {
     indexer();
   }
 
-  /// DeepSeek-V4's attention (hf deepseek_v4): queries through a low rank, one head of keys that are also the values,
-  /// the output through a low rank per group of heads.
+  /// DeepSeek-V4's attention (hf deepseek_v4): low-rank queries, one key head whose keys are also the values, and a
+  /// low-rank output projection per group of heads.
   void compressed() {
     const Component c = Component::attention;
     matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
@@ -210,7 +210,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (has(s_.c.ratio)) pool(s_.L_s, s_.d_h, Place::whole);
     indexer();
   }
-  /// Projections of keys and gates of a pool, a bias per position in the group, and the norm of the pooled keys.
+  /// Key and gate projections of a pool, a bias per position in the group, and the norm of the pooled keys.
   void pool(const N& layers, const N& width, Place place) {
     matrix(Component::attention, layers, 2, s_.D, s_.c.wide * width, place);
     vector(Component::attention, layers, 1, s_.c.ratio * s_.c.wide * width, place);
@@ -218,7 +218,7 @@ class WeightTable : WeightRows<N, Visit> {
   }
 
   /// Lightning attention (MiniMax-01, arXiv:2501.08313): query, key, value, gate, output, a norm of the core's output,
-  /// and the query and key norms, if the model's attention has them.
+  /// and the query and key norms if the model's attention has them.
   void linear() {
     const N width = s_.cut(s_.A) * s_.d_h;
     matrix(Component::attention, s_.L_l, 4, s_.D, width);
@@ -227,7 +227,7 @@ class WeightTable : WeightRows<N, Visit> {
     inner_norm(s_.L_l, 1, width);
   }
 
-  /// Up (and gate) and down, with biases; `one` gives the layers and the number of copies.
+  /// Up (and gate) and down matrices, with biases. `one` specifies the layers and the number of copies.
   void mlp(Weight<N> one, const N& outer, const N& width, bool bias) {
     const Count ups = a_.mlp == MlpKind::gated ? 2 : 1;
     const auto add = [&](Count times, bool is_matrix, const N& in, const N& out, Place place) {
@@ -282,7 +282,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (m.shared_gate) matrix(Component::router, s_.L_m, 1, s_.D, 1);
   }
 
-  /// Norms of the layers with this mixer: in serial blocks one or two for each half.
+  /// Norms of the layers with this mixer: one or two for each half of a serial block.
   void norms() {
     if (a_.altup) alternating();
     if (a_.hyper_connected()) {  // hyper-connections of both halves: a matrix; its bias and three scales in one tensor
@@ -304,8 +304,8 @@ class WeightTable : WeightRows<N, Visit> {
     if (mixes) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     if (has(with_mlp)) vector(Component::norm, with_mlp, both / 2 * width, s_.D, Place::whole);
   }
-  /// AltUp: norm and router, prediction and correction weights, and one factor per channel. If present, also the
-  /// low-rank branch of LAuReL with its norm.
+  /// AltUp: norm and router, prediction and correction weights, and one factor per channel. Also LAuReL's low-rank
+  /// branch with its norm, if present.
   void alternating() {
     const N n = s_.n_h;
     for (const bool again : {false, true})
@@ -385,7 +385,7 @@ class WeightTable : WeightRows<N, Visit> {
   const Sizes<N>& s_;
 };
 
-/// Sum over all weights of layers x of(weight).
+/// The sum of layers x of(weight) over all weights.
 template <class N, class Of>
 N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   Layered<N> sum;
@@ -394,7 +394,7 @@ N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum.total();
 }
 
-/// Sum over all weights of layers x of(weight), counting only layers with their own weights.
+/// The sum of layers x of(weight) over all weights, counting only layers with their own weights.
 template <class N, class Of>
 N sum_of_own_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum_of_weights(a, s.own.empty() ? s : s.own.front(), of);
@@ -416,14 +416,14 @@ template <class N>
 N all_parameters(const Arch& a, const Sizes<N>& s) {
   return parameters_of(a, s, [](const Weight<N>&) { return true; });
 }
-/// Parameters of the routed experts that a token does not visit, if it visits `visited` of them.
+/// Parameters of the routed experts that a token does not visit, given that it visits `visited` of them.
 template <class N>
 N idle_parameters(const Arch& a, const Sizes<N>& s, const N& visited) {
   return sum_of_own_weights(
       a, s, [&](const Weight<N>& w) { return w.routed ? (w.copies - visited) * N(w.times) * w.in * w.out : N(0); });
 }
 
-/// Weights that enter a matmul once per token: includes the head even if tied, excludes tables and vectors.
+/// Weights used in a matmul once per token. Includes the head even if tied; excludes tables and vectors.
 template <class N>
 N matmul_weights(const Arch& a, const Sizes<N>& s) {
   return sum_of_weights(a, s, [](const Weight<N>& w) {
@@ -431,9 +431,9 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
   });
 }
 
-/// Head weights applied to every position with a loss: the table, the dense layer of masked tokens or an exit gate, and
-/// the matrix that weights the residual streams; excludes the projection to a narrower table. pooled_weights: weights
-/// applied to one position per sequence.
+/// Head weights applied to every position with a loss: the table, the dense layer of a masked-token head or an exit
+/// gate, and the matrix that weights the residual streams. Excludes the projection to a narrower table.
+/// pooled_weights(): weights applied to one position per sequence.
 template <class N>
 N head_weights(const Arch& a, const Sizes<N>& s) {
   if (!a.head.has_logits()) return 0;
@@ -447,7 +447,7 @@ N pooled_weights(const Arch& a, const Sizes<N>& s) {
   return (a.head.pooler ? s.D * s.D : N(0)) + (a.head.sentence_pair ? N(2) * s.D : N(0));
 }
 
-/// Elements of Adafactor's state: rows and columns of a matrix, all of a vector (arXiv:1804.04235).
+/// Elements of Adafactor's state: rows + columns of each matrix, all elements of each vector (arXiv:1804.04235).
 template <class N>
 N factored_numbers(const Arch& a, const Sizes<N>& s) {
   return sum_of_own_weights(a, s, [](const Weight<N>& w) {
