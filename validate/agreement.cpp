@@ -1,4 +1,4 @@
-// Checks that the rounds of a calibration agree, and that its values are consistent.
+// Checks that the rounds of a calibration agree and that its values are consistent.
 
 #include <fmt/format.h>
 
@@ -52,7 +52,8 @@ bool is_rate(const std::string& key) {
 }
 
 void refuse_impossible(const FormatRates& f) {
-  // An operand in a format that the CPU lacks is read, widened to four bytes and reread: ten bytes moved for two.
+  // A CPU without the format reads an operand, widens it to four bytes and rereads it, so ten bytes are moved instead
+  // of two.
   constexpr double most_exposed = 5;
   const std::string name(f.format.name());
   if (f.exposed > most_exposed)

@@ -19,16 +19,16 @@
 namespace llmcalc::validate {
 namespace {
 
-/// Sizes large enough to fill the device, and small enough to take seconds.
+/// Problem sizes that are large enough to fill the device and small enough to take only seconds.
 struct ProbeSizes {
   std::vector<MatmulSize> matmuls;  ///< projections, MLPs and heads
-  MatmulSize few, more;             ///< a matmul with few rows, and the same with more rows
+  MatmulSize few, more;             ///< a matmul with few rows, and the same one with more rows
   MatmulSize aligned{};             ///< GPU: a vocabulary-sized matmul whose output width is a multiple of 8
   MatmulSize layer{};               ///< GPU: a square matmul
-  Count layers = 0;                 ///< number of layers, enough to exceed every cache
-  Bytes cached;                     ///< size of an addition's tensors, which fit in cache
-  Count sequences, tokens;          ///< of attention
-  Count rows;                       ///< of activations
+  Count layers = 0;                 ///< number of layers, large enough to exceed every cache
+  Bytes cached;                     ///< total size of the tensors of an addition that fits in cache
+  Count sequences, tokens;          ///< for attention
+  Count rows;                       ///< for activations
 };
 ProbeSizes processor_sizes() {
   return {.matmuls = {{256, 768, 768},
@@ -63,8 +63,8 @@ ProbeSizes gpu_sizes() {
           .rows = 8192};
 }
 
-/// The fixed cost F_half of a matmul, in FLOPs, which remains with few rows: t = (F + F_half) / rate (Hockney &
-/// Jesshope 1981).
+/// The fixed cost of a matmul in FLOPs, F_half, which dominates when there are few rows: t = (F + F_half) / rate
+/// (Hockney & Jesshope 1981).
 double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond rate, Seconds launch) {
   const double few = matmul_seconds(b, sizes.few).value, more = matmul_seconds(b, sizes.more).value;
   const double slope = (more - few) / static_cast<double>(sizes.more.rows - sizes.few.rows);
@@ -72,7 +72,8 @@ double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond ra
   return std::max(0.0, seconds * rate.value);
 }
 
-/// Fraction of its rate that a matmul keeps with one more output column, which leaves rows unaligned to 16 bytes.
+/// Fraction of its rate that a matmul keeps when it has one more output column, so that rows are no longer aligned to
+/// 16 bytes.
 double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
   if (aligned.rows == 0) return 1;
   MatmulSize odd = aligned;
@@ -82,7 +83,7 @@ double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
 }
 
 /// Exposed fraction of the shorter of compute and memory time (t = longer + exposed x shorter), for layers whose
-/// operands come from memory.
+/// operands are read from memory.
 double exposed_in_layers(model::Backend& b, const ProbeSizes& sizes, const FormatRates& f, const Calibration& c) {
   Plan plan;
   plan.weight_precision = plan.precision = f.format;
@@ -149,8 +150,8 @@ double measured_products(const Case& c, const Device& device, const Where& where
   return seconds;
 }
 
-/// The exposed fraction of memory time inside a training step, where other operators run between the matmuls and evict
-/// their operands: interpolates between predictions with zero and full exposure.
+/// The exposed fraction of memory time within a training step, where other operators run between the matmuls and evict
+/// their operands. It is interpolated between predictions with zero and full exposure.
 double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   const Case model = middling_case(format);
   Device device = read_hardware_file(hardware_file(c, "measured", "today"), "the calibration").cluster.device;
@@ -176,8 +177,8 @@ FormatRates rates_of(model::Backend& b, const ProbeSizes& sizes, DType format, c
   return r;
 }
 
-/// Measures the bandwidth of an in-cache addition, and the largest addition that reaches four fifths of it. The launch
-/// time, which is counted separately, is a large part of a GPU's addition.
+/// Measures the bandwidth of an in-cache addition, and the size of the largest addition that reaches four fifths of it.
+/// Launch time, which is counted separately, is a large part of an addition's time on a GPU.
 void measure_cache(Calibration& c, model::Backend& b, Bytes cached) {
   c.cache = cached;
   c.cache_bandwidth = addition_bandwidth(b, c.cache, c.among_others().forward);
@@ -202,7 +203,7 @@ std::string processor_title(const std::string& name, int threads) {
 
 std::string rate_text(FlopsPerSecond r) { return fmt::format("{:.4g} GFLOP/s", r.value / 1e9); }
 
-/// Rounds to four digits.
+/// Rounds to four significant digits.
 double rounded(double x) { return leading_real(fmt::format("{:.4g}", x)); }
 
 std::vector<double> sorted(const std::vector<MatmulRate>& all) {
@@ -212,7 +213,7 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
   return rates;
 }
 
-/// A stage of a round, and its fraction of the round's time on a quiet machine.
+/// A stage of a round, and its fraction of the round's time on an otherwise idle machine.
 struct RoundStage {
   const char* what;
   double share;
@@ -224,7 +225,7 @@ constexpr std::array stages{RoundStage{"copies", 0.1},
                             RoundStage{"matmuls and attention in bfloat16", 0.2},
                             RoundStage{"matmuls between other operators", 0.45}};
 
-/// Measures a machine, round by round.
+/// Measures a machine in several rounds.
 class Measurer {
  public:
   Measurer(const Where& where, const Told& told) : where_(where), told_(told) {}
@@ -255,7 +256,8 @@ class Measurer {
     return c;
   }
 
-  /// The process's device memory outside tensors; measured after all rounds, because kernels load on first use.
+  /// Device memory that the process uses outside tensors. Measured after all rounds, because kernels are loaded on
+  /// first use.
   Bytes overhead() const {
     model::Instruments* device = f32_->instruments();
     return device != nullptr ? device->memory(Bytes()).overhead : Bytes();

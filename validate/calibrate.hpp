@@ -1,5 +1,5 @@
 #pragma once
-/// Measures this machine for a hardware file: one measurement per term of the roofline.
+/// Measures this machine for a hardware file, with one measurement per term of the roofline.
 
 #include <functional>
 #include <map>
@@ -34,28 +34,28 @@ struct FormatRates {
 
 struct Calibration {
   std::vector<FormatRates> formats;
-  BytesPerSecond copy;             ///< bytes read and written, arrays larger than the caches
-  BytesPerSecond cache_bandwidth;  ///< of an addition of a few MB
-  Bytes cache;                     ///< size of the largest addition at nearly this bandwidth
+  BytesPerSecond copy;             ///< bytes read and written, for arrays larger than the caches
+  BytesPerSecond cache_bandwidth;  ///< for an addition of a few MB
+  Bytes cache;                     ///< size of the largest addition that nearly reaches this bandwidth
   double functions = 0;            ///< activation evaluations per second
-  OperatorSeconds launch;          ///< of one operator on a few elements
+  OperatorSeconds launch;          ///< time of one operator on a few elements
   OperatorSeconds recorded;        ///< the same when replayed from a recording; 0: not available
-  /// Seconds per operator in a sequence of operators, as probes run them.
+  /// Seconds per operator within a sequence of operators, which is how probes run them.
   const OperatorSeconds& among_others() const { return recorded.forward.value > 0 ? recorded : launch; }
   std::map<std::string, double> spread;  ///< interquartile range over the rounds, relative to the median, by key
   double spread_of(const std::string& key) const;
   Bytes memory;    ///< of the machine; 0: unknown
   Bytes overhead;  ///< device memory of driver, libraries and kernels; 0: unknown
   std::string device;
-  int threads = 0;  ///< of a CPU; 0: not a CPU
+  int threads = 0;  ///< number of CPU threads; 0: not a CPU
 };
 
-/// Every round measures everything, so that a passing disturbance affects only a few rounds.
+/// Every round measures everything, so a passing disturbance affects only a few rounds.
 inline constexpr int rounds = 5;
-/// The largest spread of a value used in predictions: the tolerance of `validate`.
+/// The largest allowed spread of a value used in predictions, equal to the tolerance of `validate`.
 inline constexpr double most_spread = band - 1;
 
-/// Receives the name of the next measurement and the completed fraction of the work.
+/// Called with the name of the next measurement and the completed fraction of the work.
 using Told = std::function<void(const std::string& next, double done)>;
 
 /// The medians over the rounds, with their spread. Throws InputError if they contradict each other.
@@ -73,17 +73,17 @@ void refuse_contradictions(const Calibration& c);
 /// The key of a matmul's rate.
 std::string matmul_key(DType format, const MatmulSize& s);
 
-/// The machine's name in a calibration: its CPU and threads, or its device.
+/// The machine's name in a calibration: the CPU and its threads, or the device.
 std::string machine_title(const Where& where);
 
-/// Whether a hardware file was measured and has this machine's title, as written by calibration.
+/// Whether a hardware file was measured on a machine with this title, as written by calibration.
 bool calibrated_here(const HardwareCard& card, const Where& where);
 
-/// Beginning of "how" under "achieved" in a hardware file written by `calibrate`.
+/// Beginning of the "how" text under "achieved" in a hardware file written by `calibrate`.
 inline constexpr std::string_view calibrated_on = "llmcalc calibrate on ";
 
-/// A hardware file: for each format, the best rate is the peak, and the median over the sizes gives the achieved
-/// fraction.
+/// The calibration as a hardware file. For each format, the best rate is the peak, and the median over the sizes gives
+/// the achieved fraction.
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date);
 
 }  // namespace llmcalc::validate

@@ -1,5 +1,5 @@
 #pragma once
-/// The reference transformer of a case, with the weights that the case loads, or random ones.
+/// A case's reference transformer, with the weights that the case loads, or random ones.
 
 #include <memory>
 #include <optional>
@@ -10,10 +10,10 @@
 namespace llmcalc::validate {
 
 struct CaseModel {
-  static constexpr std::uint64_t seed = 1;  ///< of random weights
+  static constexpr std::uint64_t seed = 1;  ///< for random weights
 
-  /// generates: weights and cache are stored in the plan's formats, as in inference. In training, only weights frozen
-  /// under adapters have a separate format.
+  /// generates: store weights and cache in the plan's formats, as in inference. In training, only weights frozen under
+  /// adapters have a separate format.
   CaseModel(const Case& c, model::Number number, const Where& where, bool generates)
       : backend(where.make(number)),
         t(c.arch, *backend,

@@ -16,7 +16,8 @@ Count total(const Book& b) {
 }
 Count of(const Book& b, const std::string& name) { return b.contains(name) ? b.at(name) : 0; }
 
-/// The operators of two books in execution order, followed by entries that are not operators (a block's input).
+/// The operators in two tables of counts: first those in the ledger, in execution order, then the other entries (such
+/// as a block's input).
 std::vector<std::string> in_order(const Ledger& l, const Book& a, const Book& b) {
   std::set<std::string> left;
   for (const Book* book : {&a, &b})
@@ -28,7 +29,7 @@ std::vector<std::string> in_order(const Ledger& l, const Book& a, const Book& b)
   return ordered;
 }
 
-/// Adds the rows for one account of two ledgers: the total, then each operator in either ledger.
+/// Adds the rows for one table of two ledgers: the total, then every operator in either ledger.
 void rows(CaseVerdict& v, const std::string& part, const std::string& quantity, Kind kind, const Ledger& p,
           const Ledger& m, Book Ledger::*book) {
   const Book &predicted = p.*book, &measured = m.*book;

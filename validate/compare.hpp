@@ -20,7 +20,7 @@ struct Comparison {
   bool equal() const { return predicted == measured; }
 };
 
-/// Element-wise operations of an operator, which its FLOPs exclude.
+/// Element-wise operations of an operator, which are not included in its FLOPs.
 struct Beside {
   std::string part, op;
   Count operations = 0;
@@ -33,16 +33,16 @@ struct CoreUse {
 };
 
 struct CaseVerdict {
-  std::string name;  ///< of the model, or of the suite's case
+  std::string name;  ///< name of the model, or of the suite's case
   std::vector<Comparison> rows;
-  std::vector<Beside> beside;  ///< listed, not compared; forward plus backward
+  std::vector<Beside> beside;  ///< listed but not compared; forward plus backward
   std::string order;    ///< sentence about the first operator that differs in name, shape or position; empty: all match
-  Count operators = 0;  ///< number compared in order
+  Count operators = 0;  ///< number of operators compared in order
   std::vector<CoreUse> cores = {};
   Count differing() const;
 };
 
-/// Names of a ledger's FLOPs.
+/// Row names for a ledger's FLOPs.
 struct FlopNames {
   const char *forward = "FLOPs forward", *backward = "FLOPs backward", *recompute = "FLOPs recomputed";
 };
@@ -53,8 +53,8 @@ inline constexpr FlopNames inference_names{"FLOPs of the prefill", "FLOPs of the
 void compare(CaseVerdict& v, const std::string& part, const Ledger& predicted, const Ledger& measured,
              const FlopNames& names);
 
-/// Compares only the FLOPs of a run with counting values; ", counted" is appended to the quantities. Lists element-wise
-/// work separately.
+/// Compares only the FLOPs of a run with counting values, and appends ", counted" to the quantity names. Lists
+/// element-wise work separately.
 void compare_counted(CaseVerdict& v, const std::string& part, const Ledger& predicted, const Ledger& counted,
                      const FlopNames& names);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Ledger of a training step or a generation: every byte, every FLOP, every operator. The engine writes one, the
-/// reference transformer another, and validate/compare.hpp compares them.
+/// Ledger of a training step or a generation: every byte, every FLOP, every operator. The engine writes one and the
+/// reference transformer another; validate/compare.hpp compares them.
 
 #include <map>
 #include <string>
@@ -26,7 +26,7 @@ struct Ledger {
   std::map<std::string, Count> forward, backward, recompute;  ///< executed FLOPs, by operator
   std::map<std::string, Count> beside;  ///< operations outside matmuls and attention, by operator, if counted
   std::vector<LedgerEntry> order;
-  model::AttentionCores cores = {};  ///< the attention cores that ran
+  model::AttentionCores cores = {};  ///< attention cores that ran
 };
 
 }  // namespace llmcalc::validate

@@ -21,7 +21,7 @@ void add_trace(Ledger& l, const model::Trace& trace) {
   }
 }
 
-/// Micro-batches of an optimizer step; 1 if the plan has no global batch.
+/// Number of micro-batches in an optimizer step; 1 if the plan has no global batch.
 Count steps(const Plan& p) { return std::max<Count>(1, micro_batches(p, {})); }
 
 Count bytes(const model::Arena& a, Purpose p) { return a.live(p).value; }
@@ -109,7 +109,7 @@ Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
   model::Cache* saved = cache ? &*cache : nullptr;
   model::Trace first, last;
   run_pass(t, part(0, plan.prompt), 0, saved, &first);
-  Count queries = 1;  // per pass; fewer in the first one if the tokens do not divide evenly
+  Count queries = 1;  // per pass; fewer in the first pass if the token count is not a multiple
   for (Count i = plan.prompt; i < context; i += queries) {
     last.clear();
     if (saved != nullptr) {

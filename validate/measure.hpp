@@ -1,24 +1,24 @@
 #pragma once
-/// Ledger of the reference transformer: its actual memory and work.
+/// The reference transformer's ledger, which contains its actual memory and work.
 
 #include "model/transformer.hpp"
 #include "validate/ledger.hpp"
 
 namespace llmcalc::validate {
 
-/// One optimizer step's micro-batches on random tokens. The peak is over all micro-batches; FLOPs and operators are
-/// from the last micro-batch. The model must already be trainable.
+/// Runs the micro-batches of one optimizer step on random tokens. The peak is over all micro-batches; FLOPs and
+/// operators are from the last micro-batch. The model must already be trainable.
 Ledger measured_training(model::Transformer& t, std::uint64_t seed);
 
 /// KV cache for inference under the transformer's plan; absent if the plan has no cache.
 std::optional<model::Cache> cache_of(model::Transformer& t, Count tokens);
 
-/// A pass of the plan's batch. MTP modules, if any, draft tokens, which are discarded.
+/// Runs one pass over the plan's batch. MTP modules, if any, draft tokens, which are discarded.
 void run_pass(model::Transformer& t, std::span<const std::int64_t> ids, Count past, model::Cache* cache,
               model::Trace* trace);
 
-/// A prefill of the plan's prompt and a decode step for each generated token; with MTP modules, for each token and its
-/// drafts.
+/// Runs a prefill of the plan's prompt and the decode steps: one per generated token or, with MTP modules, one per
+/// token and its drafts.
 Ledger measured_inference(model::Transformer& t, std::uint64_t seed);
 
 /// Random tokens and their targets.

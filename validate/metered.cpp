@@ -14,7 +14,7 @@ namespace {
 using model::Instruments;
 using Wall = std::chrono::steady_clock;
 
-/// Models for training and for generation, each built once and run for every measurement.
+/// Models for training and for generation. Each is built once and run for every measurement.
 struct Training : CaseModel {
   std::vector<model::Batch> batches;
   Training(const Case& c, const Where& where)
@@ -22,7 +22,7 @@ struct Training : CaseModel {
     t.weights().make_trainable(c.plan);
   }
   void step() { t.train(batches, {.clip = 0}); }
-  /// A step that runs operator by operator, not from a graph, which has separate memory.
+  /// Runs a step operator by operator, not from a graph, which would have separate memory.
   void plain_step() {
     t.weights().zero_gradients();
     for (const model::Batch& b : batches) t.gradients(b, 1, nullptr);
@@ -58,7 +58,7 @@ struct GenerationCase : CaseModel {
   }
 };
 
-/// Memory of a second run, to exclude memory that the first run allocates in search of the fastest matmul algorithms.
+/// Memory of a second run, because the first run allocates memory in search of the fastest matmul algorithms.
 template <typename Run>
 MemoryUse memory_of(Instruments& device, model::Arena& arena, const MemoryUse& predicted, const Run& run) {
   run();
@@ -88,7 +88,7 @@ void add_energy(Metered& m, Instruments& device, const std::string& what, Count 
     m.no_energy = "not reported by this board";
 }
 
-/// Collects hardware counters over run() in one session; the counter ranges match `phases`, in order.
+/// Collects hardware counters over run() in one session. The counter ranges correspond to `phases`, in order.
 template <typename Run>
 void add_counts(Metered& m, Instruments& device, const std::vector<PhaseWork>& phases, const Run& run) {
   if (!m.no_counts.empty()) return;
@@ -104,7 +104,7 @@ void add_counts(Metered& m, Instruments& device, const std::vector<PhaseWork>& p
   }
 }
 
-/// Repeats the counted phases in run(trace), to break down their FLOPs.
+/// Repeats the counted phases with run(trace) to break down their FLOPs.
 template <typename Run>
 void add_parts(Metered& m, model::Backend& backend, AttentionImpl how, std::size_t first, const Run& run) {
   if (!m.tensor_cores || !m.no_counts.empty()) return;

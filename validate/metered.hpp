@@ -1,6 +1,6 @@
 #pragma once
-/// Readings of a device's instruments for a case, next to predictions: executed FLOPs and bytes from its counters,
-/// energy, and all of its memory.
+/// Readings of a device's instruments for a case, next to the predictions: executed FLOPs and bytes from its counters,
+/// energy, and all memory in use.
 
 #include <optional>
 
@@ -27,7 +27,7 @@ struct EnergyUse {
   double joules_per_token() const { return joules_per_run() / static_cast<double>(tokens); }
 };
 
-/// Maximum rounding by drivers: the tensor pool and the memory of recorded steps each grow in blocks of 32 MiB
+/// Upper bound on rounding by drivers: the tensor pool and the memory of recorded steps each grow in blocks of 32 MiB
 /// (assumed; not documented). For a small model this exceeds the tolerance.
 inline constexpr Bytes rounding{Count{64} << 20};
 
@@ -36,13 +36,13 @@ struct MemoryUse {
   Bytes tensors;     ///< predicted peak
   Bytes overhead;    ///< measured by calibration, excluding tensors and workspaces; 0: unknown
   model::DeviceMemory measured;
-  /// Tensors, overhead and workspaces.
+  /// Predicted total of tensors, overhead and workspaces.
   Bytes predicted() const;
-  /// Whether the measured memory is near the prediction, or above it by at most the drivers' rounding.
+  /// Whether the measured memory is near the prediction, or exceeds it by at most the drivers' rounding.
   bool within() const;
 };
 
-/// The readings of one case. Each missing reading is replaced by a sentence with the reason.
+/// The readings of one case. A missing reading is replaced by a sentence that gives the reason.
 struct Metered {
   bool tensor_cores = false;  ///< whether matmuls in this format use them; float32 matmuls do not and are not counted
   std::vector<PhaseCount> phases;
@@ -62,7 +62,7 @@ struct Metering {
   MatmulSize product{4096, 4096, 4096};
 };
 
-/// Absent if the backend has no instruments. Counting slows execution, so no times are measured.
+/// Returns the readings; absent if the backend has no instruments. Counting slows execution, so no times are measured.
 std::optional<Metered> metered(const Case& c, const RunParts& parts, const Metering& how, const Where& where);
 
 }  // namespace llmcalc::validate

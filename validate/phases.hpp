@@ -10,26 +10,26 @@
 
 namespace llmcalc::validate {
 
-/// An operator and the number of its runs in a phase.
+/// An operator and the number of times it runs in a phase.
 struct OpRuns {
   std::string op;
   Shape shape;
   bool backward = false;
   Count times = 0;
-  Flops flops;  ///< of one run
+  Flops flops;  ///< per run
 };
 
 struct PhaseWork {
   std::string name;  ///< "forward", "backward", "optimizer", "prefill", "decode"
   double flops = 0;  ///< executed by matmuls and attention
   double moved = 0;  ///< bytes, counting each operand of each operator once: a lower bound if there are no cache hits
-  std::vector<OpRuns> runs = {};  ///< of operators with FLOPs
+  std::vector<OpRuns> runs = {};  ///< runs of operators with FLOPs
 };
 
-/// One micro-batch and an update. Recomputation counts as backward.
+/// The phases of one micro-batch and an update. Recomputation counts as backward.
 std::vector<PhaseWork> training_phases(const Arch& arch, const Plan& plan);
 
-/// The prompt, and the last generated token.
+/// The phases of the prompt and of the last generated token.
 std::vector<PhaseWork> inference_phases(const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc::validate

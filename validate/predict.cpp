@@ -16,7 +16,7 @@ using model::Direction;
 
 Count whole(Flops f) { return static_cast<Count>(f.value); }
 
-/// Operators that one layer of a segment runs.
+/// A layer's segment with the operators that it runs.
 struct Layer {
   SegmentKind kind;
   Count first;  ///< first layer of its kind
@@ -25,21 +25,21 @@ struct Layer {
   std::vector<bool> recomputed;  ///< whether each is recomputed during backward
   bool mtp = false;              ///< belongs to a module
   SavedByOperator saved{};
-  TensorId choice = no_tensor;  ///< an indexer's choice, read by later layers
-  Bytes cross_layer_tensors{};  ///< shared with later layers, which reread them if all layers are recomputed
+  TensorId choice = no_tensor;  ///< an indexer's selection, read by later layers
+  Bytes cross_layer_tensors{};  ///< tensors shared with later layers, which reread them if all layers are recomputed
   bool backward = true;         ///< whether backward passes through it
   bool whole = false;           ///< recomputed together with segments `from` to `to`
   std::size_t from = 0, to = 0;
 };
 
-/// Excludes the preceding result from the tensors saved by a module's input, because the previous head has already
+/// Removes the preceding result from the tensors that a module's input saves, because the previous head has already
 /// saved it.
 void share_result(SavedByOperator& saved, const Segment& s, const Pricing& p) {
   for (std::size_t i = 0; i < s.ops.size(); ++i)
     if (s.ops[i].name == "mtp.result_norm") saved[i] -= bytes_of(p.activation, s.input_elements);
 }
 
-/// Embedding, every kind of layer, head; input, layer and head of a module.
+/// One entry each for the embedding, every kind of layer and the head, and for a module's input, layer and head.
 std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Step& step) {
   std::vector<Layer> all;
   for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
@@ -60,7 +60,8 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   return all;
 }
 
-/// Marks the segments that are recomputed whole: blocks, individually or in groups, and modules' blocks, individually.
+/// Marks the segments that are recomputed as a whole: blocks, individually or in groups, and modules' blocks,
+/// individually.
 void mark_whole(std::vector<Layer>& all, const Plan& plan, Count layers) {
   const auto size = static_cast<std::size_t>(recomputes_groups(plan) ? plan.recompute_layers : 1);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -76,8 +77,8 @@ void mark_whole(std::vector<Layer>& all, const Plan& plan, Count layers) {
   }
 }
 
-/// Every layer of the model in order: embedding, blocks, head, and modules. In a decoding step, an encoder's layers
-/// have no operators.
+/// Every layer of the model in order: embedding, blocks, head, and modules. In a decode step, encoder layers have no
+/// operators.
 std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) {
   const std::vector<Layer> kinds = kinds_of_layers(arch, plan, step);
   const LayerKinds order = layer_kinds(arch, step.frozen);
@@ -126,12 +127,14 @@ void forward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan& 
   if (whole < n) chunks_order(order, s.ops[n - 2], s.ops[n - 1], plan.logits.chunks);
 }
 
-/// Whether an operator runs backward. With adapters, rows of a frozen table have a gradient, but no operator uses it.
+/// Whether an operator runs in backward. With adapters, rows of a frozen table have a gradient, but no operator uses
+/// it.
 bool runs_backward(const Op& op) {
   return has_backward(op) && !(op.is_frozen() && std::holds_alternative<Lookup>(op.shape));
 }
 
-/// Last operator first. Selective recomputation runs an operator just before its result is needed.
+/// Appends a layer's backward operators, the last operator first. Selective recomputation runs an operator just before
+/// its result is needed.
 void backward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan& plan) {
   for (std::size_t i = s.ops.size() - (takes_chunks(s, plan) ? 2 : 0); i-- > 0;) {
     if (!runs_backward(s.ops[i])) continue;
@@ -141,7 +144,8 @@ void backward_order(std::vector<LedgerEntry>& order, const Layer& s, const Plan&
   }
 }
 
-/// Backward of every segment, the last first. A group is recomputed whole before its last segment.
+/// Appends the backward operators of every segment, the last segment first. A group is recomputed as a whole before its
+/// last segment.
 void backward_order(std::vector<LedgerEntry>& order, const std::vector<Layer>& all, const Plan& plan) {
   for (std::size_t i = all.size(); i-- > 0;) {
     if (all[i].whole && i == all[i].to)
@@ -150,7 +154,7 @@ void backward_order(std::vector<LedgerEntry>& order, const std::vector<Layer>& a
   }
 }
 
-/// Adds the saved tensors. Of segments that are recomputed whole, only the first segment's input and the results that
+/// Adds the saved tensors. If segments are recomputed as a whole, only the first segment's input and the results that
 /// later layers read are saved.
 void add_saved(Ledger& l, const Layer& s, const Plan& plan, bool is_first) {
   if (s.whole) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Ledger predicted by the engine.
+/// The engine's prediction as a ledger.
 
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
@@ -11,8 +11,8 @@ namespace llmcalc::validate {
 Ledger predicted_training(const Arch& arch, const Plan& plan);
 
 /// A prefill of the prompt and one decode step per generated token (without a cache, a full pass per token; with
-/// modules, passes that verify their drafts, all of which are accepted). FLOPs of the prefill are in `forward`, of the
-/// last step in `backward`.
+/// modules, passes that verify their drafts, which are all accepted). `forward` has the FLOPs of the prefill,
+/// `backward` those of the last step.
 Ledger predicted_inference(const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc::validate

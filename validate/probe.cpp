@@ -16,7 +16,7 @@ namespace {
 
 using Wall = std::chrono::steady_clock;
 
-/// Median of the repeats: at least three, and more while they fit in a tenth of a second.
+/// Median over repeated runs: at least three, and more while they fit in a tenth of a second.
 template <typename F>
 double median_seconds(const F& f) {
   f();
@@ -32,7 +32,7 @@ double median_seconds(const F& f) {
 }
 
 /// Seconds per call of f(), which must write only to existing buffers. On backends with CUDA graphs, many calls are
-/// captured in one graph, so that launch overhead is negligible.
+/// captured in one graph to make launch overhead negligible.
 template <typename F>
 double busy_seconds(model::Backend& b, const F& f) {
   constexpr double enough = 2e-3;
@@ -55,7 +55,7 @@ double busy_seconds(model::Backend& b, const F& f) {
   return median_seconds(finished) / times;
 }
 
-/// Random values in a backend's memory, from -range/2 to range/2. The first four million are repeated.
+/// Random values from -range/2 to range/2 in a backend's memory. The first four million are repeated.
 class Numbers {
  public:
   Numbers(model::Backend& b, Count n, std::uint64_t stream, double range = 1)
@@ -73,7 +73,7 @@ class Numbers {
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
   void* data() const { return data_; }
-  /// (sequences, tokens, heads, width)
+  /// View of the values as (sequences, tokens, heads, width).
   model::HeadView heads(Count tokens, Count heads, Count width) const {
     return {data_, tokens * heads * width, heads * width, width, 0};
   }
@@ -114,7 +114,7 @@ struct NarrowModel {
   double step_seconds() {
     return median_seconds([&] { t.train(std::span(&batch, 1), {.clip = 0}); });
   }
-  /// Seconds of the fifth token.
+  /// Seconds to generate the fifth token.
   double token_seconds() {
     model::Cache cache = t.make_cache(1, 8);
     t.logits(batch.ids, 1, 0, &cache);

@@ -1,5 +1,5 @@
 #pragma once
-/// Short measurements of a backend, one per term of the roofline. Random inputs; results are medians.
+/// Short measurements of a backend, one per term of the roofline. Inputs are random; results are medians.
 
 #include "calc/device.hpp"
 #include "calc/plan.hpp"
@@ -13,30 +13,30 @@ struct MatmulSize {
   double flops() const { return 2.0 * static_cast<double>(rows * out * in); }
 };
 
-/// y = x W' with operands as near to the processor as possible, including launch time.
+/// Time of y = x W' with operands as near to the processor as possible, including launch time.
 Seconds matmul_seconds(model::Backend& b, const MatmulSize& s);
 
-/// `layers` square layers in direct succession, forward and backward, so that operands come from memory, as in a step.
+/// Time of `layers` consecutive square layers, forward and backward, whose operands are read from memory, as in a step.
 Seconds layers_seconds(model::Backend& b, Count rows, Count width, Count layers);
 
-/// Bytes read and written per second by a copy of this size.
+/// Bytes read and written per second by a copy of `bytes` bytes.
 BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes);
 
 /// FLOP/s of the attention core with 12 heads of width 64.
 CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Count tokens);
-/// The same for flash attention without tensor cores; 0 if a backend has only one attention kernel.
+/// Like core_rates(), for flash attention without tensor cores; 0 if a backend has only one attention kernel.
 CoreRates plain_core_rates(model::Backend& b, Count sequences, Count tokens);
 
-/// Activation evaluations per second, one per element forward and two backward: GELU of rows x 3072 elements in each of
-/// 12 layers.
+/// Activation evaluations per second, counted as one per element in forward and two in backward: GELU of rows x 3072
+/// elements in each of 12 layers.
 double function_rate(model::Backend& b, Count rows);
 
-/// Bytes per second of an addition whose three tensors take `bytes` together. `launch`: its time with almost no work,
-/// which is subtracted.
+/// Bytes per second of an addition whose three tensors take `bytes` bytes in total. `launch`: its time with almost no
+/// work, which is subtracted.
 BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes, Seconds launch);
 
-/// Time of an operator with almost no work, and of its gradient: a pass and a step of a model of width 16, divided by
-/// its operators.
+/// Time of an operator with almost no work, and of its gradient: the time of a pass and of a step of a model of width
+/// 16, divided by the number of operators.
 struct OperatorSeconds {
   Seconds forward, backward;
 };
@@ -44,11 +44,12 @@ OperatorSeconds operator_seconds(model::Backend& b);
 /// Only the forward time, with every operator of a pass launched by the host.
 Seconds forward_operator_seconds(model::Backend& b);
 
-/// Operator times when a backend runs steps from CUDA graphs, without launches by the host: the time that layers add to
-/// a decoded token, and to a training step, with the update counted among the gradients.
+/// Operator times on a backend that runs steps from CUDA graphs, without launches by the host: the time that layers add
+/// to a decoded token, and to a training step, where the update counts as part of the gradients.
 OperatorSeconds recorded_operator_seconds(model::Backend& b);
 
-/// FLOPs of one matmul as counted by the device, relative to its actual FLOPs. Throws std::runtime_error.
+/// FLOPs of one matmul as counted by the device, relative to its actual FLOPs. Throws std::runtime_error if they cannot
+/// be counted.
 double counted_share(model::Backend& b, const MatmulSize& s);
 
 }  // namespace llmcalc::validate

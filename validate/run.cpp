@@ -124,7 +124,7 @@ void check_inference(const Case& c) {
   check_layer(mtp_layer(c.arch));
 }
 
-/// Peak over all runs, including the tokens of a step's remaining micro-batches, which wait in memory.
+/// Peak memory over all runs, including the token ids of a step's remaining micro-batches, which wait in memory.
 Bytes peak(const Case& c, const RunParts& parts) {
   constexpr Count token = sizeof(model::Batch::ids[0]) + sizeof(model::Batch::targets[0]);
   Bytes most;
@@ -136,7 +136,7 @@ Bytes peak(const Case& c, const RunParts& parts) {
   return parts.inference ? std::max(most, inference_memory(c.arch, c.plan).peak) : most;
 }
 
-/// One training step or one generation on a fresh model.
+/// Runs one training step on a fresh model. run_inference() does the same for one generation.
 Ledger run_training(const Case& c, model::Number number, const Where& where) {
   CaseModel m(c, number, where, false);
   m.t.weights().make_trainable(c.plan);

@@ -77,13 +77,14 @@ bool has_chunks(const LevelChoice& c) {
 /// Two levels of two factors, lower factor first.
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
 
-/// A row with this pair; its other factors have their first level unless the pair needs another. Empty if impossible.
+/// A row with this pair. Other factors keep their first level unless the pair requires another. Empty if the pair is
+/// impossible.
 LevelChoice row_with(const Pair& pair) {
   const auto [f, i, g, k] = pair;
   for (const std::size_t a : {0UL, 3UL})  // both kinds of attention
     for (const std::size_t gated : {0UL, 1UL})
       for (const std::size_t naive : {0UL, 1UL})
-        for (const std::size_t middle : {0UL, 2UL}) {  // one that supports chunks
+        for (const std::size_t middle : {0UL, 2UL}) {  // a level that supports chunks
           LevelChoice c(all_factors.size(), 0);
           c[attention] = a;
           c[mlp] = gated;
@@ -100,7 +101,7 @@ LevelChoice row_with(const Pair& pair) {
   return {};
 }
 
-/// Every pair that occurs in any row.
+/// Every pair that occurs in at least one row.
 std::set<Pair> possible_pairs() {
   std::set<Pair> pairs;
   for (std::size_t f = 0; f < all_factors.size(); ++f)
@@ -118,7 +119,7 @@ std::size_t newly_covered(const LevelChoice& c, const std::set<Pair>& open) {
   return n;
 }
 
-/// A row with this pair. Each other factor, one after another, gets the level that covers the most uncovered pairs.
+/// A row with this pair. One after another, each other factor is set to the level that covers the most uncovered pairs.
 LevelChoice grown(const Pair& seed, const std::set<Pair>& open) {
   const auto [f, i, g, k] = seed;
   LevelChoice c = row_with(seed);
@@ -148,7 +149,7 @@ LevelChoice grown(const Pair& seed, const std::set<Pair>& open) {
 
 const std::vector<Factor>& factors() { return all_factors; }
 
-/// Recomputation, trained parts and their formats.
+/// Settles recomputation, the trained parts and their formats.
 void settle_training(LevelChoice& c) {
   const bool is_alone =
       c[keys] != 2 && !is_encoder_decoder(c) && !is_relative(c) && c[middle_layer] != 8 && c[streams] < 2;
@@ -159,18 +160,19 @@ void settle_training(LevelChoice& c) {
   if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers are not recomputed
 }
 
-/// The keys that an indexer chooses, and for which layers.
+/// Settles which keys an indexer selects, and in which layers.
 void settle_keys(LevelChoice& c) {
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low-rank projection of the queries
-  if (c[keys] > 0) c[window] = 0;      // chosen keys require unlimited reach,
+  if (c[keys] > 0) c[window] = 0;      // selected keys require unlimited reach,
   if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has no keys
   if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // a layer needs the model's own attention,
-  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // and has no earlier choice to share
+  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // and has no earlier selection to share
   if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are identical
-  if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
+  if (c[keys] == 2 && c[last_layer] % 2 == 1)
+    c[last_layer] = 0;  // the last layer's mixer is the one that shares a selection
 }
 
-/// Layers that repeat another layer's weights must match it, and read a single residual stream.
+/// Settles repeated layers. They must match the layers whose weights they repeat, and read a single residual stream.
 void settle_repeats(LevelChoice& c) {
   if (c[repeats] == 0) return;
   c[further] = 0;
@@ -189,10 +191,10 @@ void settle_repeats(LevelChoice& c) {
 LevelChoice possible(LevelChoice c) {
   settle_repeats(c);
   if (c[embedding] == 3 && !is_encoder(c)) c[embedding] = 2;  // positions and norm are as wide as the model
-  // Modules need a decoder with a full-width table, and caches that take several drafted tokens at a time.
+  // Modules need a decoder with a full-width table, and caches that accept several drafted tokens at a time.
   if (c[further] > 0) {
     c[stack] = c[window] = c[cache] = 0;
-    if (c[streams] > 1) c[streams] = 0;  // a module's result supports only hyper-connections' streams
+    if (c[streams] > 1) c[streams] = 0;  // a module's result supports only the streams of hyper-connections
     if (c[embedding] >= 2) c[embedding] = 0;
     if (is_relative(c)) c[position] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
@@ -202,16 +204,17 @@ LevelChoice possible(LevelChoice c) {
     c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-    if (c[embedding] == 2) c[embedding] = 0;  // its table is as wide as the model, or both its ends are narrow
-    if (c[stack] == 2) c[head] = 0;           // a model with a pooler has no logits
+    if (c[embedding] == 2)
+      c[embedding] = 0;              // the encoder's table is as wide as the model, or both its ends are narrow
+    if (c[stack] == 2) c[head] = 0;  // a model with a pooler has no logits
   }
-  if (is_encoder_decoder(c)) {  // the same, an embedding of tokens only, and the encoder's keys in the cache
+  if (is_encoder_decoder(c)) {  // likewise, with only a token embedding, and the encoder's keys in the cache
     c[window] = c[middle_layer] = c[keys] = c[streams] = c[embedding] = c[cache] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[placement] >= 4) c[placement] = 0;
     if (c[position] == 1 || c[position] == 6) c[position] = 0;
-    if (c[attention] == 5) c[attention] = 0;  // cross attention has no low-rank queries
+    if (c[attention] == 5) c[attention] = 0;  // cross-attention has no low-rank queries
   }
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
   if (c[attention] == 5) c[qk_norm] = 0;  // the low-rank projection has its own norm
@@ -226,8 +229,8 @@ LevelChoice possible(LevelChoice c) {
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
-  if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // experts use the shortcut
-  if (c[placement] == 6 && c[experts] == 2) c[experts] = 1;                       // in every layer
+  if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // the shortcut block needs experts
+  if (c[placement] == 6 && c[experts] == 2) c[experts] = 1;                       // experts in every layer
   if (c[placement] == 6) c[middle_layer] = 0;
   if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are identical,
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // except linear attention
@@ -237,13 +240,14 @@ LevelChoice possible(LevelChoice c) {
   if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are one quantized row without groups
   settle_keys(c);
   if (c[placement] != 0 && !(c[placement] == 3 && c[streams] == 2)) c[streams] = 0;  // streams are mixed before norms
-  if (c[streams] == 3 && c[middle_layer] == 8) c[streams] = 0;  // a mix saves streams, but not values
+  if (c[streams] == 3 && c[middle_layer] == 8)
+    c[streams] = 0;       // layers that mix streams pass no values to later layers
   if (c[streams] == 2) {  // alternating updates need an MLP in every layer, and the layer's input has no xIELU
     if (c[last_layer] == 2) c[last_layer] = 0;
     if (c[activation] == 5) c[activation] = 0;
   }
   if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;                     // compressed attention has no ALiBi
-  if (c[middle_layer] > 0 || c[keys] > 0 || c[last_layer] == 3) c[documents] = 0;  // these read a whole sequence
+  if (c[middle_layer] > 0 || c[keys] > 0 || c[last_layer] == 3) c[documents] = 0;  // these mixers read a whole sequence
   return c;
 }
 
@@ -266,8 +270,8 @@ constexpr std::array lackable{weight_format, cache_format, optimizer, states, pr
                               last_layer,    streams,      stack,     keys,   experts,   position,     further,
                               documents,     trained,      gradients, logits, repeats};
 
-/// The choice with the factors that cause the missing feature at their plain level, or with all candidates there if no
-/// single factor is the cause.
+/// The choice with the factors that cause the missing feature set to their plain level, or with all candidates set to
+/// it if no single factor is the cause.
 LevelChoice without(LevelChoice c, const std::function<std::string(const Case&)>& lacks) {
   const auto plain = [](LevelChoice of, Which factor) {
     of[factor] = 0;

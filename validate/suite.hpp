@@ -32,21 +32,21 @@ struct Factor {
 };
 const std::vector<Factor>& factors();
 
-/// A level for each factor. possible() replaces levels that other choices rule out by the plain one.
+/// A level for each factor. possible() replaces levels that other choices rule out with the plain level.
 using LevelChoice = std::vector<std::size_t>;
 LevelChoice possible(LevelChoice c);
 
-/// Rows that contain every pair of compatible levels: greedy (AETG, Cohen et al. 1997), deterministic.
+/// Rows that contain every pair of compatible levels, found by a deterministic greedy search (AETG, Cohen et al. 1997).
 std::vector<LevelChoice> covering_array();
 
 Case make_case(const LevelChoice& c);
-/// `lacks`: returns a feature that a case needs and a backend lacks (model::Backend::lacks), or an empty string. In
-/// such cases each factor that could be the reason is set to its plain level.
+/// `lacks`: returns a feature that a case needs and a backend lacks (model::Backend::lacks), or an empty string. In a
+/// case with a missing feature, each factor that could be the reason is set to its plain level.
 std::vector<Case> small_suite(const std::function<std::string(const Case&)>& lacks = {});
-/// The case at a size that fills a CPU: widths and lengths 32 times larger, heads 64 wide. A step takes a tenth of a
-/// second, so arithmetic dominates its time, not the fixed cost of an operator.
+/// The case at a size that fills a CPU: widths and lengths 32 times larger, with heads 64 wide. A step takes a tenth of
+/// a second, so its time is dominated by arithmetic, not by the fixed cost of operators.
 Case enlarged(const Case& small);
-/// GPT-2 124M: one training step of 256 tokens, 64 tokens decoded.
+/// GPT-2 124M: one training step of 256 tokens, and 64 decoded tokens.
 Case gpt2_case(const Arch& gpt2);
 
 }  // namespace llmcalc::validate

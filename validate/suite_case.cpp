@@ -1,4 +1,4 @@
-// The model and the plan of a choice.
+// Builds the model and the plan of a choice.
 
 #include <array>
 
@@ -30,7 +30,7 @@ void set_attention(Arch& a, const LevelChoice& c) {
   a.qkv_bias = a.attention_out_bias = c[biases] == 1 || c[biases] == 3;
 }
 
-/// The recurrence of each level of the middle layer. The sizes differ, so that swapping two changes a count.
+/// The recurrence for each level of the middle layer. All sizes differ, so that swapping two would change a count.
 constexpr std::array<Recurrent, 14> recurrences{{
     {},
     {.kind = RecurrentKind::short_convolution, .heads = 18, .head_dim = 1, .taps = 3},
@@ -85,22 +85,22 @@ Recurrent recurrent(const LevelChoice& c) {
   return r;
 }
 
-/// RWKV-7's first layer, which shares its values with the middle one.
+/// RWKV-7's first layer, whose values the middle layer also uses.
 LayerMixer giving_values(LayerMixer m) {
   m.recurrent.value_rank = 0;
   m.layers = LayerSet::every(0, 1, 1);
   return m;
 }
 
-/// Chooses tokens by the low-rank projection of latent queries, else blocks.
+/// An indexer that selects tokens from the low-rank projection of latent queries, or else blocks.
 Indexer indexer(const LevelChoice& c) {
   if (c[keys] == 0) return {};
   if (is_latent(c)) return {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 4};
   return {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 1, .block = 2};
 }
 
-/// Compressed attention in the last layer: pooled keys that overlap, and a window of two tokens; if other layers have
-/// an indexer, one that chooses among the pooled keys.
+/// Compressed attention in the last layer: overlapping pooled keys and a window of two tokens; if other layers have an
+/// indexer, one that selects among the pooled keys.
 LayerMixer compressed(const LevelChoice& c) {
   LayerMixer m;
   m.attention = AttentionKind::compressed;
@@ -116,7 +116,7 @@ LayerMixer compressed(const LevelChoice& c) {
   return m;
 }
 
-/// A recurrence in the middle layer, and the last layer's own mixer.
+/// Sets a recurrence in the middle layer, and the last layer's own mixer.
 void set_mixers(Arch& a, const LevelChoice& c) {
   a.attention_gate = static_cast<AttentionGate>(c[gate]);
   a.indexer = indexer(c);
@@ -183,7 +183,7 @@ void set_mlp(Arch& a, const LevelChoice& c) {
   if (c[experts] == 5) a.moe.zero_experts = a.moe.top_k = 3;
 }
 
-/// The last layer without an MLP, dense or experts.
+/// Gives the last layer no MLP, neither dense nor experts.
 void set_last_layer(Arch& a, const LevelChoice& c) {
   if (c[last_layer] != 2) return;
   const LayerSet last = LayerSet::every(2, 1, 3);
@@ -238,7 +238,7 @@ void set_stack(Arch& a, const LevelChoice& c) {
   a.tied_head = false;
 }
 
-/// Modules with the last layer's mixer and MLP.
+/// Adds MTP modules with the last layer's mixer and MLP.
 void set_modules(Arch& a, const LevelChoice& c) {
   if (c[further] == 0) return;
   const bool own = c[further] == 2;
@@ -299,8 +299,8 @@ void enlarge(Mixer& m, Count times) {
 
 namespace {
 
-/// Restricts the plan to calibrated choices with predicted times: float32 and bfloat16 throughout, updates that are one
-/// pass over memory, and the same recomputation in all layers.
+/// Restricts the plan to choices that are calibrated and have predicted times: float32 and bfloat16 throughout, updates
+/// that make one pass over memory, and the same recomputation in all layers.
 void make_plain(Plan& p) {
   if (p.precision == dtypes::fp16) p.precision = dtypes::bf16;
   p.kv_precision = p.precision;

@@ -55,7 +55,7 @@ Plan make_plan(const LevelChoice& c);
 inline bool is_latent(const LevelChoice& c) { return c[attention] == 3 || c[attention] == 4; }
 inline bool is_relative(const LevelChoice& c) { return c[position] == 5 || c[position] == 6; }
 inline bool is_encoder(const LevelChoice& c) { return c[stack] == 1 || c[stack] == 2; }
-/// Whether the model is RWKV-5 or -6, whose MLPs have a receptance.
+/// Whether the model is RWKV-5 or -6, whose MLPs have a receptance gate.
 inline bool has_receptance(const LevelChoice& c) { return c[middle_layer] >= 12; }
 inline bool is_encoder_decoder(const LevelChoice& c) { return c[stack] == 3; }
 

@@ -1,4 +1,4 @@
-// The plan of a choice.
+// Builds the plan of a choice.
 
 #include <array>
 
@@ -11,7 +11,7 @@ namespace {
 const std::array cache_formats{CacheFormats(), CacheFormats(dtypes::fp8), CacheFormats(*dtype("int8"), *dtype("q4_0")),
                                CacheFormats(*dtype("q8_0"))};
 
-/// A different format for every component, as in GGUF mixes: K-quants and the non-uniform formats iq4_xs and iq4_nl.
+/// A different format for each component, as in GGUF mixes: K-quants and the non-uniform formats iq4_xs and iq4_nl.
 WeightFormats k_blocks() {
   WeightFormats w = *dtype("q4_k");
   w[Component::embedding] = *dtype("q6_k");
@@ -23,7 +23,7 @@ WeightFormats k_blocks() {
   return w;
 }
 
-/// Documents of a sequence of 7 tokens.
+/// Documents packed into a sequence of 7 tokens.
 Documents packed() {
   Documents all;
   all.push({.count = 2, .length = 2});
@@ -38,7 +38,7 @@ LoraTargets some_matrices() {
   return some;
 }
 
-/// Frozen parts, or adapters of rank 3.
+/// Sets frozen parts, or adapters of rank 3.
 void set_trained(Plan& p, const LevelChoice& c) {
   const auto freeze = [&p](std::initializer_list<FreezePart> parts) {
     for (const FreezePart part : parts) p.frozen.parts.add(part);

@@ -23,7 +23,7 @@ bool is_routed(const Shape& shape) {
   return s != nullptr && s->top_k > 0;
 }
 
-/// Separate counts of one operator. Throws std::runtime_error if it did not run.
+/// The separate count of one operator. Throws std::runtime_error if it did not run.
 const ApartCount& counted_alone(const std::vector<ApartCount>& apart, const OpRuns& op) {
   const ApartCount* const one = found(apart, op.op, op.shape, op.backward);
   if (one == nullptr) throw std::runtime_error(op.op + " was predicted but did not run");

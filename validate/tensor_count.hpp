@@ -19,21 +19,21 @@ struct TensorCount {
   double counted = 0;
   bool judged =
       true;  ///< false: padded matmuls; also the others if experts' matmuls, whose rows vary, are subtracted from them
-  std::optional<model::CoreRun> core = {};  ///< of attention
+  std::optional<model::CoreRun> core = {};  ///< for attention
   bool within() const;
 };
 
-/// An operator that was counted separately, once.
+/// An operator that was counted separately, in a single run.
 struct ApartCount {
   std::string op;
   Shape shape;
   bool backward = false;
-  std::optional<model::CoreRun> core = {};  ///< of attention
+  std::optional<model::CoreRun> core = {};  ///< for attention
   double flops = 0;
 };
 
-/// One session of the backend's counters over run(trace), which runs operators. The first run of each attention
-/// operator and padded matmul gets a separate range. Throws std::runtime_error.
+/// Counts the operators in run(trace) in one session of the backend's counters. The first run of each attention
+/// operator and padded matmul gets a separate range. Throws std::runtime_error if counting fails.
 std::vector<ApartCount> counted_apart(model::Backend& b, const std::function<void(model::Trace*)>& run);
 
 /// `device`: the device that counted. `counted`: FLOPs of the whole phase. Every run of attention or a padded matmul is

@@ -23,7 +23,7 @@ double seconds_of(const F& f) {
   return std::chrono::duration<double>(Wall::now() - start).count();
 }
 
-/// Warm-up runs, in which matmuls are compiled for the experts' row counts and caches fill.
+/// Number of warm-up runs, in which matmuls are compiled for the experts' row counts and caches fill.
 constexpr int warming = 3;
 
 double median(std::vector<double> v) {
@@ -51,7 +51,7 @@ class Samples {
   std::map<Key, std::vector<double>> all_;
 };
 
-/// Adds the predicted seconds of each operator of one pass, or of all micro-batches of a step.
+/// Adds each operator's predicted seconds for one pass, or for all micro-batches of a step.
 void predict(std::map<Key, double>& to, const Case& c, const Device& device, const Step& step, Phase phase,
              const std::string& forward_word) {
   const Rates rates = estimated_rates(device, c.plan);
@@ -69,7 +69,7 @@ void predict(std::map<Key, double>& to, const Case& c, const Device& device, con
   });
 }
 
-/// The device with attention at the rates of the cores that ran.
+/// The device with its attention rates set to those of the cores that ran.
 Device as_ran(Device d, const model::AttentionCores& ran) {
   const auto without_tensor_cores = [&](bool is_backward) {
     const std::optional<model::CoreRun>& core = ran.of(is_backward);
@@ -103,13 +103,13 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
   t.weights().make_trainable(c.plan);
   const std::vector<model::Batch> batches = random_step(c.arch, c.plan, 1);
   Samples samples;
-  // The prediction has no pass over all gradients before the update. Operators are timed in separate steps, because
-  // timing waits for each of them.
+  // The prediction includes no pass over all gradients before the update. Operators are timed in separate steps,
+  // because timing waits for each of them.
   const auto step = [&](model::Trace* trace) {
     t.train(batches, {.clip = 0}, trace);
     backend->wait();
   };
-  // A backend may record the second step and replay it for the later steps; a traced step uses other memory.
+  // A backend may record the second step and replay it for the later steps; a traced step uses separate memory.
   for (int i = -warming; i < repeats; ++i) {
     const double seconds = seconds_of([&] { step(nullptr); });
     if (i >= 0) samples.add("step", seconds);
@@ -132,7 +132,7 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   model::Transformer& t = m.t;
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
   const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache, every token reprocesses the whole text
-  const Count new_tokens = 1 + p.mtp;             // per decoding step: drafts are verified
+  const Count new_tokens = 1 + p.mtp;             // per decode step: drafts are verified together with the token
   const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + new_tokens), 2).ids;
   Samples samples;
   model::AttentionCores of_prompt;
@@ -146,7 +146,7 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     double decode_seconds = seconds_of(token);
     if (cache && cache->decoding != nullptr && !cache->decoding->step.how().empty()) {
       token();
-      decode_seconds = seconds_of(token);  // the third is a replay
+      decode_seconds = seconds_of(token);  // the third call is a replay
     }
     model::Trace first, step;
     pass(ids, 0, &first);
