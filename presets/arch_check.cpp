@@ -15,7 +15,7 @@ namespace llmcalc {
 namespace {
 
 /// Checks indexers: a layer with an indexer has no window; a layer that shares a selection follows a layer that
-/// computes a selection of the same kind.
+/// computes one of the same kind.
 void check_choices(const Arch& a, const Check& check) {
   const auto chooses_all = [](const Mixer& m) {
     return m.indexer.kind != IndexerKind::none && m.attention != AttentionKind::compressed;
@@ -43,7 +43,7 @@ void check_choices(const Arch& a, const Check& check) {
   }
 }
 
-/// Checks an RWKV-7 layer that mixes its values with the values of an earlier RWKV-7 layer. Neither layer may also have
+/// Checks an RWKV-7 layer that mixes its values with those of an earlier RWKV-7 layer. Neither layer may also have
 /// attention.
 void check_values(const Mixer& reader, Count layer, const Mixer* source, const Check& check) {
   const bool alone = reader.attention == AttentionKind::none && source && source->attention == AttentionKind::none;
@@ -78,7 +78,7 @@ void check_sharing(const Arch& a, const Check& check) {
   }
 }
 
-/// Checks mixed residual streams: layers pass no other data to later layers.
+/// Checks mixed residual streams. Their layers may not pass any other data to later layers.
 void check_mixed(const Arch& a, const Check& check) {
   check.size(a.residual_block, "residual_block", 0, max_layers);
   if (a.residual_block == 0) return;
@@ -110,7 +110,7 @@ void check_ends(const Arch& a, const Check& check) {
              "per-layer inputs and layer scales require serial blocks; remove them");
 }
 
-/// Checks encoders: encoder layers are bidirectional, with windows of odd length; decoder layers follow, each with
+/// Checks encoders. Encoder layers are bidirectional, with windows of odd length; the decoder layers follow, each with
 /// cross-attention to the encoder's output.
 void check_direction(const Arch& a, const Check& check) {
   Count encoder_end = 0;
@@ -137,7 +137,7 @@ void check_direction(const Arch& a, const Check& check) {
   }
 }
 
-/// Whether at most a norm or a pooler may follow the last layer.
+/// Whether the last layer is followed by at most a norm or a pooler.
 bool has_plain_end(const Arch& a) {
   return a.streams == 1 && a.residual_block == 0 && !a.narrows_head() && !a.is_encoder_decoder() && a.mtp.modules == 0;
 }
@@ -169,14 +169,14 @@ void check_attention(const Arch& a, const Check& check) {
              "a sliding window requires attention; remove the window");
 }
 
-/// Throws if two sets share a layer, and names the first such layer.
+/// Throws an InputError that names the first common layer if two sets overlap.
 void check_apart(const LayerSet& a, const LayerSet& b, const char* what, const Check& check) {
   const LayerSet both = a.filtered(b, true);
   if (!both.empty()) check.that(false, fmt::format("layer {} has two {}; list it once", both.first(), what));
 }
 
-/// Checks that every layer is in at most one list of mixers and one list of MLPs, and that at least one layer has the
-/// model's own mixer.
+/// Checks that every layer is in at most one mixer list and one MLP list, and that at least one layer has the model's
+/// own mixer.
 void check_lists(const Arch& a, const Check& check) {
   LayerSet own = LayerSet::all(a.layers);
   for (std::size_t i = 0; i < a.mixers.size(); ++i) {
@@ -301,7 +301,7 @@ void check_streams(const Arch& a, const Check& check) {
              "relative positions or dense MLPs parallel to experts; remove these or \"streams\"");
 }
 
-/// Checks a first layer without a norm before its mixer.
+/// Checks a model whose first layer has no norm before its mixer.
 void check_first_norm(const Arch& a, const Check& check) {
   if (a.first_norm) return;
   const LayerKind first = layer_kinds(a)[0];

@@ -7,11 +7,11 @@
 
 namespace llmcalc {
 
-/// Limit on sizes, far above the width, vocabulary or context of any model. Products of four such sizes may overflow;
-/// the checked arithmetic of calc/units.hpp detects it.
+/// Limit on sizes, far above the width, vocabulary or context of any model. Products of four such sizes may overflow,
+/// which the checked arithmetic of calc/units.hpp detects.
 inline constexpr Count max_size = Count{1} << 31;
 
-/// Throws InputError, naming `where`, if a size is out of range or options contradict each other.
+/// Throws an InputError that names `where` if a size is out of range or options contradict each other.
 void check_arch(const Arch& arch, const std::string& where);
 
 }  // namespace llmcalc

@@ -18,13 +18,13 @@ bool is_idle(std::string_view word) {
   return std::any_of(std::begin(idle_words), std::end(idle_words), [&](auto idle) { return same_name(idle, word); });
 }
 
-/// `word`, with "sxm" for "SXM4" and "SXM5": each of these sockets belongs to one generation, which the rest of the
-/// name states.
+/// `word`, with "SXM4" and "SXM5" shortened to "sxm": each of these sockets belongs to a single generation, which the
+/// rest of the name states.
 std::string_view plain(std::string_view word) {
   return same_name(word, "sxm4") || same_name(word, "sxm5") ? word.substr(0, 3) : word;
 }
 
-/// `name` without words that affect neither shapes nor peaks.
+/// `name` without the words that affect neither shapes nor peaks.
 std::string without_idle_words(std::string_view name) {
   std::string out;
   while (!name.empty()) {
@@ -53,7 +53,7 @@ const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view n
 const Builtin* find_meant(std::span<const Builtin> presets, std::string_view name) {
   if (const Builtin* preset = find_builtin(presets, name)) return preset;
   const std::size_t slash = name.find('/');
-  if (slash == 0 || name.starts_with('.')) return nullptr;  // a path
+  if (slash == 0 || name.starts_with('.')) return nullptr;  // `name` is a path
   if (slash != std::string_view::npos) name.remove_prefix(slash + 1);
   return find_builtin(presets, without_idle_words(name));
 }

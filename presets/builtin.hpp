@@ -23,7 +23,7 @@ std::span<const Builtin> builtin_software();
 /// Fitted parameters of estimators.
 std::span<const Builtin> builtin_estimates();
 
-/// Preset with this name or alias, in any spelling (text/names.hpp); null if not found.
+/// The preset with this name or alias, in any spelling (text/names.hpp); null if not found.
 const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name);
 
 /// Like find_builtin(), but `name` may have extra words: an organization before a '/' ("meta-llama/Llama-3.1-8B"), a

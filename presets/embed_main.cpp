@@ -1,6 +1,6 @@
-/// llmcalc_embed LIST NAMES OUTPUT.cpp: writes the preset files listed in LIST, one path per line, as C++ source that
-/// defines builtin_models(), builtin_hardware() and so on, one function per folder, and the file NAMES as name_table().
-/// Runs at build time.
+/// llmcalc_embed LIST NAMES OUTPUT.cpp: writes C++ source that contains the preset files listed in LIST, one path per
+/// line, and defines builtin_models(), builtin_hardware() and so on, one function per folder. It also defines
+/// name_table(), which returns the contents of the file NAMES. Runs at build time.
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ struct Preset {
   std::vector<std::string> aliases;
 };
 
-/// Compilers need not accept literals longer than 65536 bytes.
+/// Compilers are not required to accept literals longer than 65536 bytes.
 constexpr std::size_t longest_literal = 60000;
 
 Preset preset(const std::string& path) {
@@ -80,7 +80,7 @@ std::string definition(const std::string& name, const std::string& text) {
 
 std::string view(const std::string& text) { return fmt::format("std::string_view({})", literal(text)); }
 
-/// Source of the function `name`, which returns the presets, and of its data.
+/// Source of the function `name`, which returns the presets, and of the data that it refers to.
 std::string table(const std::string& name, const std::vector<Preset>& presets) {
   std::string data, rows;
   for (std::size_t i = 0; i < presets.size(); ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 using json::Object;
 
-/// A hardware file and its sources.
+/// A hardware file being read, and the sources of its values.
 class Sheet {
  public:
   Sheet(const json::Value& value, const std::string& where)
@@ -68,7 +68,7 @@ void read_names(Sheet& s) {
   c.notes = s.file.text_or("notes", "");
 }
 
-/// A size of at most `whole`; 0 if absent.
+/// Reads a size of at most `whole`; 0 if absent.
 Bytes read_part(Sheet& s, const Object& memory, const char* key, Bytes whole) {
   if (!memory.has(key)) return {};
   const Bytes part = s.quantity(memory, key, std::string("memory.") + key, parse_bytes);
@@ -148,7 +148,7 @@ void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
   link.wraps = o.has("wraps") ? o.positive("wraps") : 0;
 }
 
-/// Reads "link" or "network". Missing "ranks" are reported as unknown for a link, but not for a network.
+/// Reads "link" or "network". A missing "ranks" is reported as unknown for a link, but not for a network.
 Link read_link(Sheet& s, const std::string& key) {
   Link link;
   if (!s.file.has(key)) {
@@ -165,7 +165,7 @@ Link read_link(Sheet& s, const std::string& key) {
     link.ranks = o.positive("ranks");
     s.cite(key + ".ranks");
   } else if (key == "link") {
-    link.ranks = 1;  // no group is known to fit
+    link.ranks = 1;  // no group size is known to fit
     unknown(s, "link ranks");
   }
   if (o.has("reduces")) {
@@ -187,7 +187,7 @@ void read_pcie(Sheet& s) {
   pcie.refuse_unread();
 }
 
-/// Reads the link to the host: PCI Express unless the file states another.
+/// Reads the link to the host, which is PCI Express unless the file states another.
 void read_host(Sheet& s) {
   HostSide& side = s.card.cluster.device.host;
   side.link = s.card.pcie;
@@ -226,7 +226,7 @@ void read_cache_and_power(Sheet& s) {
     unknown(s, "power");
 }
 
-/// A measured fraction of the datasheet peak; 1 if not measured.
+/// A measured fraction of the datasheet peak; 1 if it was not measured.
 double share(const Object& o, std::string_view key) {
   const double f = o.number_or(key, 1);
   if (f <= 0 || f > 1)
@@ -258,7 +258,7 @@ void read_cores(const Object& o, const char* key, std::array<CoreRates, peak_cou
   });
 }
 
-/// One share for all formats, or one per format.
+/// Fractions by number format; the file has one for all formats or one per format.
 std::array<double, peak_count> shares(const Object& o, const char* key) {
   const json::Value* v = o.find(key);
   if (v == nullptr || !v->is_object()) return for_each_format(share(o, key));
@@ -267,7 +267,8 @@ std::array<double, peak_count> shares(const Object& o, const char* key) {
   return all;
 }
 
-/// PCI Express between cards that a bridge does not join, in a server with eight slots; absent without a bridge.
+/// PCI Express between cards that are not joined by a bridge, in a server with eight slots; absent if the card has no
+/// bridge.
 std::optional<Link> link_beyond_bridge(const HardwareCard& card, const Link& link) {
   constexpr Count slots = 8;
   const bool bridge = card.link_type.starts_with("NVLink") && link.ranks > 1 && link.ranks < slots;
@@ -275,9 +276,9 @@ std::optional<Link> link_beyond_bridge(const HardwareCard& card, const Link& lin
   return Link{.ranks = slots, .bandwidth = card.pcie, .latency = Seconds(1e-6)};
 }
 
-/// Reads the link levels: inside a node, the network between nodes, and a spine between networks with "ranks". The
-/// spine's bandwidth is per device, after oversubscription. Cards with a bridge and no network reach others over PCI
-/// Express.
+/// Reads the link levels: the link inside a node, the network between nodes, and, if the network has "ranks", a spine
+/// that connects such networks. The spine's bandwidth is per device, after oversubscription. Cards with a bridge and no
+/// network reach others over PCI Express.
 void read_levels(Sheet& s) {
   const Link link = read_link(s, "link"), network = read_link(s, "network");
   if (link.bandwidth.value > 0) s.card.cluster.levels.push(link);
@@ -295,7 +296,7 @@ void read_levels(Sheet& s) {
   s.card.cluster.levels.push(read_link(s, "spine"));
 }
 
-/// Formats for which the object states shares.
+/// Marks the formats for which the object states fractions.
 std::array<bool, peak_count> formats_of(const Object& o, const char* key) {
   const json::Value* v = o.find(key);
   std::array<bool, peak_count> all = for_each_format(v != nullptr && !v->is_object());

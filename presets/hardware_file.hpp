@@ -27,8 +27,8 @@
 /// Link bandwidths are per device and per direction. "source" applies to every value that is not listed in "sources".
 /// Unknown values are omitted. A link without "ranks" connects an unknown number of devices and is not used
 /// (Link::ranks 1); a network without "ranks" connects any number (Link::ranks 0). "reduces": the switches perform
-/// reductions in the network (NVLink SHARP, InfiniBand SHARP). "topology": "torus" requires "dimensions", the devices
-/// along each axis, whose product is "ranks"; its bandwidth is the sum over the links of a device, two per axis.
+/// reductions in the network (NVLink SHARP, InfiniBand SHARP). "topology": "torus" requires "dimensions", the number of
+/// devices along each axis, whose product is "ranks"; its bandwidth is the sum over a device's links, two per axis.
 /// "wraps": slices of whole cubes with this many devices per side are also tori (calc/links/torus.hpp). Any other
 /// topology is a switch. "pcie" is the link to the host, unless "host" states another (NVLink-C2C); both "host"
 /// bandwidths are per-device shares. A card without a device-to-device link also has PCI Express as its "link".
@@ -48,15 +48,15 @@ struct Price {
   double usd_per_hour = 0;
   std::string source;
   std::string seller{}, date{};  ///< empty: unknown
-  bool recalled = false;         ///< not looked up
+  bool recalled = false;         ///< from memory rather than looked up
 };
 
-/// Efficiencies that a file states for a device. Fields of `rates` that were not measured are neutral.
+/// Efficiencies that a file states for a device. Fields of `rates` that were not measured have their neutral value.
 struct MeasuredRates {
   Achieved rates{};
   std::array<bool, peak_count> products{};  ///< by format
   bool memory = false, links = false;
-  std::string engine{};  ///< software profile whose operators were timed; empty: the program's own
+  std::string engine{};  ///< software profile whose operators were timed; empty: this program
 };
 
 /// A device from a preset or a file: inputs of calc/, and descriptive data.
@@ -66,7 +66,7 @@ struct HardwareCard {
   std::vector<std::string> aliases;
   std::string source;  ///< preset name, or path of the file
   std::string vendor, architecture, form_factor, memory_type, link_type;
-  HostSide host;                          ///< as in the file
+  HostSide host;                          ///< as stated in the file
   Cluster cluster;                        ///< the device, and its links from the innermost outward
   std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates change only the copy in `cluster`
   BytesPerSecond pcie;                    ///< per direction; 0: unknown

@@ -10,10 +10,10 @@
 namespace llmcalc {
 
 /// Reads the set of layers that `pattern` describes in a model with `layers` layers. `where` names the file and the
-/// key. Throws InputError.
+/// key. Throws InputError if the pattern is invalid.
 LayerSet read_layer_pattern(const json::Value& pattern, Count layers, const std::string& where);
 
-/// `set` in the shortest of the four forms.
+/// The shortest of the four forms that describes `set`.
 json::Value layer_pattern_json(const LayerSet& set, Count layers);
 
 }  // namespace llmcalc

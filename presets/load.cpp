@@ -29,7 +29,7 @@ bool exists(std::string_view path) {
   return !path.empty() && fs::exists(fs::path(path), ignored);
 }
 
-/// Whether `text` is meant as a path: it has a '/' or one of these endings, is "-", or names an existing file.
+/// Whether `text` is meant as a path: it contains '/', has one of these endings, is "-", or names an existing file.
 bool is_path(std::string_view text) {
   const std::string name = lower(text);
   for (const std::string_view ending : {".json", ".gguf", ".safetensors"})
@@ -37,7 +37,8 @@ bool is_path(std::string_view text) {
   return text == json::standard_input || text.find('/') != std::string_view::npos || exists(text);
 }
 
-/// Preset named by `text`; null for a path. An existing file takes precedence over a preset with a merely similar name.
+/// The preset named by `text`; null if `text` is a path. An existing file takes precedence over a preset with a merely
+/// similar name.
 const Builtin* preset_named(std::span<const Builtin> presets, std::string_view text) {
   return exists(text) ? find_builtin(presets, text) : find_meant(presets, text);
 }
@@ -50,7 +51,7 @@ const Builtin* preset_named(std::span<const Builtin> presets, std::string_view t
 std::string preset_name(const Builtin& preset) { return fmt::format("preset '{}'", preset.name); }
 json::Value preset_json(const Builtin& preset) { return json::parse(preset.text, preset_name(preset)); }
 
-/// Path of the JSON file: `path`, or the config.json in it.
+/// Path of the JSON file: `path` itself, or the config.json in the folder `path`.
 std::string model_path(const std::string& path) {
   std::error_code failed;
   if (!fs::is_directory(path, failed)) return path;
@@ -61,7 +62,7 @@ std::string model_path(const std::string& path) {
   return config.string();
 }
 
-/// Throws InputError for weights in formats that do not state shapes, and for weights read through a pipe.
+/// Throws InputError for weight files whose format does not state shapes, and for weights read through a pipe.
 void refuse_weights(const std::string& where, std::string_view start) {
   static constexpr std::array<std::string_view, 3> endings{".bin", ".pt", ".pth"};
   const bool pickled = std::any_of(endings.begin(), endings.end(), [&](auto e) { return lower(where).ends_with(e); });
@@ -85,8 +86,7 @@ bool is_hardware_file(const json::Value& value) {
   return value.is_object() && value.contains("memory") && value.contains("matmul");
 }
 
-/// Adds the quantization block that ModelOpt, AutoGPTQ and AutoAWQ may write into a separate file in the config's
-/// folder.
+/// Adds the quantization block that ModelOpt, AutoGPTQ and AutoAWQ may write to a separate file in the config's folder.
 void add_quantization(Document& config) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> files{
       {{"hf_quant_config.json", ""}, {"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}}};
@@ -110,14 +110,14 @@ std::optional<std::string> config_beside(const std::string& file) {
 }
 std::optional<std::string> config_beside(const Checkpoint& c) { return config_beside(c.files.front()); }
 
-/// The config.json at `path`, with the quantization block of a separate file.
+/// The config.json at `path`, including the quantization block from a separate file.
 Document whole_config(const std::string& path) {
   Document config = read_document(path);
   add_quantization(config);
   return config;
 }
 
-/// A size of an architecture, compared between two descriptions.
+/// A named size of an architecture, for comparing two descriptions of it.
 struct NamedSize {
   std::string_view name;
   Count (*of)(const Arch&);
@@ -133,8 +133,8 @@ constexpr std::array saved_sizes{
     NamedSize{"experts", [](const Arch& a) { return a.moe.experts; }},
 };
 
-/// Architecture of a config.json; absent if it is not supported, which is not an error, because the GGUF file in the
-/// same folder does not need it.
+/// Architecture described by a config.json; absent if it is not supported. This is not an error, because the GGUF file
+/// in the same folder does not need it.
 std::optional<Arch> arch_in(const std::string& config) {
   try {
     const Document d = whole_config(config);
@@ -156,7 +156,7 @@ void refuse_other_model(const Document& own, const std::string& config) {
                       config, own.where, size.of(*said), size.name, size.of(held)));
 }
 
-/// Config from a GGUF file's keys, or from the config.json in its folder if the keys are not sufficient.
+/// The config derived from a GGUF file's keys, or the config.json in its folder if the keys are not sufficient.
 Document described_gguf(const Checkpoint& c) {
   const std::optional<std::string> beside = config_beside(c);
   if (!beside) return {c.where, gguf_config(c)};
@@ -177,7 +177,7 @@ Document checkpoint_config(const Checkpoint& c) {
       "'{}' contains tensors without an architecture; put the model's config.json in the same folder", c.where));
 }
 
-/// Model card from the config and the headers of a checkpoint.
+/// Builds a model card from the config and the headers of a checkpoint.
 ModelCard checkpoint_card(const std::string& path) {
   const Checkpoint c = read_checkpoint(path);
   const Document config = checkpoint_config(c);
@@ -192,7 +192,7 @@ ModelCard checkpoint_card(const std::string& path) {
   return card;
 }
 
-/// Bytes of all tensors of a checkpoint in the formats of its config: model, MTP modules and encoders.
+/// Bytes of all tensors of a checkpoint in its config's formats: model, MTP modules and encoders.
 Count stored_bytes(const ModelCard& card) {
   const WeightFormats formats = card.weights.value_or(dtypes::bf16);
   Bytes all = card.media_encoders.bytes();
@@ -232,7 +232,7 @@ ModelCard checkpoint_or_config_card(const std::string& path) {
   return card;
 }
 
-/// The card with `word` set to its name in commands.
+/// Returns the card with `word`, its name in commands, set.
 template <class Card>
 Card named(Card card, std::string_view word) {
   card.word = word;
@@ -265,8 +265,8 @@ Document hardware_document(std::string_view name_or_path) {
 }  // namespace
 
 namespace {
-/// A preset by its exact name, read once, because searches and sweeps load the same devices often; absent for other
-/// names.
+/// A preset by its exact name; absent for other names. Presets are read only once, because searches and sweeps load the
+/// same devices often.
 std::optional<HardwareCard> known_hardware(std::string_view name) {
   static std::mutex mutex;
   static std::map<std::string, HardwareCard, std::less<>> presets;
@@ -293,7 +293,7 @@ json::Value hardware_json(std::string_view name_or_path) {
 
 namespace {
 
-/// A software file, the preset's name or path that leads to it, and the version wanted.
+/// A software file, the preset name or path through which it was found, and the requested version.
 struct SoftwareDocument {
   Document file;
   std::string word;
@@ -307,7 +307,7 @@ SoftwareDocument software_document(std::string_view text) {
   return {read_document(std::string(name)), std::string(name), version};
 }
 
-/// The file at its version, merged over the keys of its parent.
+/// The file's keys at the requested version, merged over its parent's keys.
 SoftwareAtVersion whole_software(const SoftwareDocument& d, int depth) {
   SoftwareAtVersion at = at_version(d.file.value, d.version, d.file.where);
   const json::Object o(at.value, d.file.where);

@@ -13,21 +13,21 @@
 namespace llmcalc {
 
 /// Loads hardware by a preset's name or alias as users write it (find_meant, presets/builtin.hpp), or by the path of a
-/// hardware file. A path contains '/', ends in ".json" or exists. Throws InputError, with the nearest known names for
-/// an unknown one.
+/// hardware file. A string is a path if it contains '/', ends in ".json" or names an existing file. For an unknown
+/// name, throws an InputError with the nearest known names.
 HardwareCard load_hardware(std::string_view name_or_path);
 HardwareCard load_hardware(const Builtin& preset);
-/// JSON of the file that load_hardware() reads, with the same checks; for callers that extend it.
+/// The JSON of the file that load_hardware() reads, after the same checks; for callers that extend it.
 json::Value hardware_json(std::string_view name_or_path);
 
-/// Loads a software stack, by the same rules; the name may end with a version (presets/stack/version.hpp).
+/// Loads a software stack by the same rules. The name may end with a version (presets/stack/version.hpp).
 SoftwareCard load_software(std::string_view name_or_path);
 /// The stack's JSON keys in effect at its version, including its parents' keys. Checked as by load_software().
 json::Value software_at(std::string_view name_or_path);
 
-/// Loads a model. A path may be an llmcalc model file, a Hugging Face config.json, a folder that contains one, or a
-/// checkpoint (presets/header/checkpoint.hpp); the content decides which. Only the headers of a checkpoint are read;
-/// weights are counted with their actual bytes.
+/// Loads a model. A path may be that of an llmcalc model file, a Hugging Face config.json, a folder that contains one,
+/// or a checkpoint (presets/header/checkpoint.hpp); the content determines which. Only the headers of a checkpoint are
+/// read; weights are counted with their actual bytes.
 ModelCard load_model(std::string_view name_or_path);
 ModelCard load_model(const Builtin& preset);
 
@@ -36,8 +36,8 @@ struct Document {
   std::string where;
   json::Value value;
 };
-/// The config.json at a path, with the quantization block of a separate file; for a GGUF file, the config equivalent to
-/// its keys. Throws InputError if there is no config.
+/// The config.json at a path, including the quantization block from a separate file; for a GGUF file, the config
+/// equivalent to its keys. Throws InputError if there is no config.
 Document config_document(const std::string& path);
 
 }  // namespace llmcalc

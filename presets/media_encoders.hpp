@@ -1,5 +1,5 @@
 #pragma once
-/// Vision and audio encoders, which turn images or sounds into input rows of a text model.
+/// Vision and audio encoders, which turn images or sound into input rows of a text model.
 
 #include <optional>
 
@@ -15,10 +15,10 @@ struct MediaEncoders {
   std::optional<Bytes> held{};  ///< bytes of a checkpoint's tensors; absent: no tensors were read
 
   constexpr Count total() const { return add(add(vision, audio), add(projector, cross)); }
-  /// Bytes in memory. Encoders are in 16 bits even in quantized checkpoints.
+  /// Bytes in memory. Encoders take 16 bits per parameter even in quantized checkpoints.
   constexpr Bytes bytes() const { return held.value_or(Bytes(mul(2, total()))); }
-  /// The part of bytes() sharded across tensor-parallel ranks: the `cross` layers. `held` is split in proportion to
-  /// parameters.
+  /// The part of bytes() that is sharded across tensor-parallel ranks, which is the `cross` layers. `held` is split in
+  /// proportion to parameters.
   constexpr Bytes cut_bytes() const {
     return cross == 0 ? Bytes() : held ? Bytes(held->value / total() * cross) : Bytes(mul(2, cross));
   }

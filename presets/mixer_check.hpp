@@ -1,5 +1,5 @@
 #pragma once
-/// Checks of token mixers. Each error explains the contradiction in one sentence.
+/// Checks of token mixers. Each error message explains the contradiction in one sentence.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Throws InputError with the place and one sentence.
+/// Reports errors as an InputError that consists of the place and one sentence.
 class Check {
  public:
   explicit Check(const std::string& where) : where_(where) {}

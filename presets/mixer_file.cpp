@@ -126,7 +126,7 @@ bool has_taps(RecurrentKind k) {
   return k != RecurrentKind::rwkv6 && k != RecurrentKind::rwkv7 && k != RecurrentKind::mlstm;
 }
 
-/// Reads the sizes that are specific to the recurrence's kind.
+/// Reads the sizes that are specific to the kind of recurrence.
 void read_sizes(const Object& o, Recurrent& r) {
   switch (r.kind) {
     case RecurrentKind::none:

@@ -1,5 +1,5 @@
 #pragma once
-/// Token mixers of layers, in model files.
+/// Token mixers of layers, as written in model files.
 ///
 /// ATTENTION { "kind": "grouped", "heads", "kv_heads", "head_width"?  (default: hidden / heads), "value_width"?
 ///             (default: the head width), "qkv_bias", "out_bias", "qk_norm", "sinks"?, "gate"?: none | per_head |
@@ -35,14 +35,14 @@
 
 namespace llmcalc {
 
-/// Reads ATTENTION. `hidden`: width of the model, for the default head width. Throws InputError.
+/// Reads ATTENTION. `hidden`: model width, which determines the default head width. Throws InputError if it is invalid.
 void read_attention(const json::Object& o, Count hidden, Mixer& mixer);
 Recurrent read_recurrent(const json::Object& o);
 
 json::Value attention_json(const Mixer& mixer);
 json::Value recurrent_json(const Recurrent& recurrent);
 
-/// The value of E that the word under `key` names. Throws InputError for other words.
+/// Reads an enum value by name from `key`. Throws InputError for unknown names.
 template <Named E>
 E choice(const json::Object& o, std::string_view key);
 

@@ -13,7 +13,7 @@
 namespace llmcalc {
 
 struct ModelCard {
-  std::string name;   ///< the preset's name, or the file's
+  std::string name;   ///< name of the preset, or name in the file
   std::string word;   ///< name in commands: the preset's name, or the path of its file
   std::string title;  ///< "Llama-3.1 405B"
   std::vector<std::string> aliases;
@@ -23,7 +23,7 @@ struct ModelCard {
   Arch arch;
   bool renumbered = false;  ///< the architecture omits some layers of the checkpoint, so later ones have lower indices
   MediaEncoders media_encoders{};  ///< encoders, excluded from all parameter counts of the architecture
-  std::optional<Count> published;  ///< published parameter count; a tied head is counted once
+  std::optional<Count> published;  ///< published parameter count, in which a tied head is counted once
   std::string published_source;
   std::optional<Count> stored;  ///< parameters in the published checkpoint file, if different
   std::string notes;
@@ -32,7 +32,7 @@ struct ModelCard {
   std::string use{};                     ///< "code" for code models; empty: general
   std::string origin{};                  ///< of a name that is not a preset: its relation to the preset
   std::optional<WeightFormats> weights;  ///< as stored in the checkpoint
-  std::optional<DType> products;         ///< operand format of the blocks' matmuls, if inputs are also quantized (w8a8)
+  std::optional<DType> products;         ///< operand format of the blocks' matmuls if inputs are also quantized (w8a8)
   NarrowParts product_parts = NarrowParts::all();  ///< parts with these matmuls; all others multiply in 16 bits
   std::vector<std::string> unread_keys{};          ///< unread keys of the config.json, by path ("text_config.head_dim")
   std::vector<std::string> unknown_keys;  ///< unread config.json keys that may affect a size (import/harmless_keys.hpp)

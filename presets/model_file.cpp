@@ -32,7 +32,7 @@ void read_local(const Object& o, const char* size, bool chunked, Arch& a) {
   o.refuse_unread();
 }
 
-/// Calls read(object) for each object of the list `key`, at most `most` objects.
+/// Calls read(object) for each object in the list `key`. Throws InputError for more than `most` objects.
 template <typename Read>
 void read_list(const Object& o, std::string_view key, std::size_t most, const Read& read) {
   const Value& list = *o.find(key);
@@ -147,7 +147,8 @@ void read_mtp(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
-/// The number of layers. Throws InputError above max_layers, the capacity of the LayerSets that patterns are read into.
+/// The number of layers. Throws InputError if it exceeds max_layers, the capacity of the LayerSets into which patterns
+/// are read.
 Count layer_count(const Object& o) {
   const Count n = o.positive("layers");
   if (n <= max_layers) return n;
@@ -362,7 +363,7 @@ void put_arch(Value& v, const Arch& a) {
   if (a.mtp.modules > 0) v["mtp"] = mtp_json(a.mtp);
 }
 
-/// JSON text of a scalar; replaces invalid UTF-8, which paths may contain.
+/// JSON text of a scalar. Replaces invalid UTF-8, which paths may contain.
 std::string scalar_text(const Value& v) { return v.dump(-1, ' ', false, Value::error_handler_t::replace); }
 
 /// JSON on one line, with a space after every comma and colon.

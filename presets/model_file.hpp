@@ -1,5 +1,5 @@
 #pragma once
-/// The llmcalc model file: the complete description of an architecture. A family's name implies no values.
+/// The llmcalc model file: a complete description of an architecture. The family's name does not imply any values.
 ///
 /// { "llmcalc_model": 1, "name", "title"?, "aliases"?,
 ///   "family"? (model_type of the config: determines which matrices files store fused; no effect on parameters),
@@ -58,14 +58,14 @@ namespace llmcalc {
 /// Whether a document declares itself an llmcalc model file.
 bool is_model_file(const json::Value& value);
 
-/// Reads and checks a model file; `where` names it in errors. Throws InputError, also if the published parameter count
-/// differs from the computed one.
+/// Reads and checks a model file; `where` names it in errors. Throws InputError if it is invalid or if the published
+/// parameter count differs from the computed one.
 ModelCard read_model_file(const json::Value& value, const std::string& where);
 
-/// Model file for `card`. read_model_file() reads it back as an equal card.
+/// A model file for `card`, which read_model_file() converts back to an equal card.
 json::Value model_file_json(const ModelCard& card);
 
-/// A model file as text: one key of the outermost object per line.
+/// A model file as text, with one key of the outermost object per line.
 std::string model_file_text(const json::Value& file);
 
 }  // namespace llmcalc

@@ -26,7 +26,7 @@ json::Value repeats_json(const Repeats& r, Count layers) {
 
 namespace {
 
-/// Whether layers of two kinds have equal weights and use them in the same way.
+/// Whether layers of two kinds have weights of the same shapes and use them in the same way.
 bool are_alike(const LayerKind& a, const LayerKind& b) {
   return a.mixer == b.mixer && a.reach == b.reach && a.experts == b.experts && a.linear == b.linear &&
          a.mlp_width == b.mlp_width;

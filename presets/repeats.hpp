@@ -1,6 +1,6 @@
 #pragma once
 /// Layers that reuse the weights of earlier layers, and embeddings narrower than the layers (ALBERT has both): reading
-/// from model files, and checks.
+/// them from model files, and checks.
 
 #include "calc/arch.hpp"
 #include "presets/mixer_check.hpp"

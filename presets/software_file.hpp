@@ -30,10 +30,10 @@
 ///   "host"?:     "computes"                       decodes with weights in host memory on the host; absent: loads them
 ///   "server"?:                                    memory and limits of a server (presets/stack/engine_law.hpp)
 ///
-/// "parent": NAME or NAME@VERSION, a stack whose keys apply unless the file states its own (all but name, title,
+/// "parent": NAME or NAME@VERSION, a stack whose keys apply unless the file states its own (except name, title,
 /// aliases, notes, launch and versions). "versions": presets/stack/version.hpp. "capabilities":
-/// presets/stack/capabilities.hpp. "launch"?: the command or file that starts it, presets/stack/launch.hpp. Numeric
-/// parameters for these words are fitted: presets/estimates/.
+/// presets/stack/capabilities.hpp. "launch"?: the command or file that starts the stack, presets/stack/launch.hpp. The
+/// numeric parameters that belong to these words are fitted: presets/estimates/.
 
 #include <memory>
 #include <optional>
@@ -58,31 +58,31 @@ namespace llmcalc {
 struct SoftwareCard {
   std::string name, title, source, notes;
   std::string word;  ///< name in commands: the preset's name or the path of its file, and "@VERSION" if one was chosen
-  std::string parent;                     ///< empty: none
-  SoftwareVersion version;                ///< the chosen one, or the newest; empty name: the stack has no versions
-  std::vector<SoftwareVersion> versions;  ///< all, oldest first
+  std::string parent;       ///< empty: none
+  SoftwareVersion version;  ///< the requested version, or the newest; empty name: the stack has no versions
+  std::vector<SoftwareVersion> versions;  ///< all versions, oldest first
   Capabilities capabilities;
   std::vector<std::string> aliases;
   std::optional<TrainingStack> training;                      ///< for a model with RMSNorm and flash attention
   std::optional<InferenceStack> inference;                    ///< `training`, `inference` or both are present
   std::optional<MemorySoftware> memory;                       ///< memory model of a training process; absent: unknown
   std::vector<std::pair<std::string, json::Value>> defaults;  ///< options that the stack sets unless the user does
-  std::vector<Component> widens;         ///< frozen 16-bit weights that the stack converts to float32
-  Count vocabulary_multiple = 1;         ///< for the rows of a tensor-parallel rank, in training; 1: no padding
-  std::shared_ptr<const Launch> launch;  ///< words of its command or file; absent: not known
+  std::vector<Component> widens;  ///< frozen 16-bit weights that the stack converts to float32
+  Count vocabulary_multiple = 1;  ///< in training, multiple to which a rank's vocabulary rows are padded; 1: no padding
+  std::shared_ptr<const Launch> launch;  ///< words of its launch command or file; absent: unknown
   std::optional<EngineLaw> server;       ///< memory and limits of a server; absent: vLLM's
   bool gguf_weights = false;             ///< weights are GGUF files, without vision and audio encoders
-  bool computes_on_host = false;         ///< decodes with weights in host memory on the host
+  bool computes_on_host = false;         ///< runs decode on the host if weights are in host memory
 
   /// "vllm 0.20"; the name if the stack has no versions.
   std::string named_version() const { return version.name.empty() ? name : name + " " + version.name; }
 };
 
-/// The word in a software file.
+/// The word for this value in a software file.
 std::string_view word(Fusion f);
 std::string_view word(Launching l);
 
-/// Reads a file at one version, without "versions" and "parent". Throws InputError.
+/// Reads a file at one version, without "versions" and "parent". Throws InputError if it is invalid.
 SoftwareCard read_software_file(const json::Value& value, const std::string& where);
 
 /// The training stack for this model and plan. Precondition: `software` is for training.

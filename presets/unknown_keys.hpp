@@ -1,5 +1,5 @@
 #pragma once
-/// The note on config.json keys that are not understood.
+/// The note about config.json keys that are not understood.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// "\"a\", \"b\" and 3 more in FILE are not understood and were not counted", with at most five names. Empty if all
-/// keys are understood.
+/// Sentence such as "\"a\", \"b\" and 3 more in FILE are not understood and were not counted", with at most five names.
+/// Empty if all keys are understood.
 std::string unknown_keys_note(const ModelCard& model);
 
 }  // namespace llmcalc

@@ -6,14 +6,15 @@
 
 namespace llmcalc {
 
-/// { "attention": BYTES, ..., "mtp"?: { "attention": BYTES, ... } }: stored bytes of components, if they differ from
-/// the bytes implied by the format; for the model and for all its MTP modules. Without "mtp", modules have the model's
-/// bytes per parameter. Precondition: the card has its architecture and formats. Throws InputError.
+/// { "attention": BYTES, ..., "mtp"?: { "attention": BYTES, ... } }: stored bytes of components that differ from the
+/// bytes implied by the format, for the model and for all its MTP modules together. Without "mtp", modules have the
+/// model's bytes per parameter. Precondition: the card has its architecture and formats. Throws InputError if the
+/// object is invalid.
 void read_stored_bytes(const json::Object& o, ModelCard& card);
 json::Value stored_bytes_json(const ModelCard& card);
 
 /// { "format": FORMAT, "of"?: [ any of attention, mlp, experts ] }: format of both operands of the blocks' matmuls, and
-/// the affected parts (default: all). Throws InputError.
+/// the affected parts (default: all). Throws InputError if the object is invalid.
 void read_products(const json::Object& o, ModelCard& card);
 json::Value products_json(const ModelCard& card);
 

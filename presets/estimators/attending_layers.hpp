@@ -1,5 +1,6 @@
 #pragma once
-/// Numbers of layers that cache keys and values: layers that attend to all tokens, and layers with a window or chunk.
+/// Number of layers that cache keys and values, split into layers that attend to all tokens and layers with a window or
+/// chunk.
 
 #include <optional>
 
@@ -12,8 +13,8 @@ struct AttendingLayers {
   Count whole = 0, limited = 0;
 };
 
-/// Whether layers of this kind cache keys. Excludes layers with only a recurrence, with linear attention, without a
-/// mixer, or with keys from another layer.
+/// Whether layers of this kind cache keys. Excludes layers that have only a recurrence, linear attention or no mixer,
+/// or that read another layer's keys.
 inline bool caches_keys(const Arch& arch, const LayerKind& kind) {
   const Mixer& m = arch.mixer(kind.mixer);
   return !kind.linear && m.attention != AttentionKind::none && !m.shared_kv;

@@ -10,8 +10,9 @@
 ///   "intervals":   {"pool", "process"} of {"factor", "families"} }    90 % intervals of an engine's memory: a pool
 ///                                                  that fills a share of the device, or allocation on demand
 ///
-/// Each entry has a source. In a list, the first matching entry applies: version 0.N with N at most `until`, at most
-/// `ranks` tensor-parallel ranks, a device of this architecture with at least this memory, and a name without `not`.
+/// Each entry has a source. In a list, the first matching entry applies. An entry matches version 0.N with N at most
+/// `until`, at most `ranks` tensor-parallel ranks, a device of this architecture with at least this memory, and a
+/// device name without `not`.
 
 #include <optional>
 #include <string>
@@ -55,7 +56,7 @@ struct EngineMemoryTable {
   EstimateInterval pool, process;
 };
 
-/// Throws InputError.
+/// Throws InputError if the table is invalid.
 EngineMemoryTable read_engine_memory_table(const json::Value& value, const std::string& where);
 /// The built-in table, read on first use.
 const EngineMemoryTable& engine_memory_table();
@@ -66,16 +67,16 @@ struct EngineHost {
   Count ranks = 1;               ///< tensor-parallel ranks
   const HardwareCard& card;
 };
-/// Terms for logits and libraries; other terms are 0.
+/// The terms for logits and libraries; other terms are 0.
 EngineTerms engine_terms(const EngineHost& host);
-/// Terms for logits, libraries and the padding of the model's experts.
+/// The terms for logits, libraries and the padding of the model's experts.
 EngineTerms engine_terms(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
-/// Bytes by which vLLM pads a rank's mxfp4 experts: the width f per rank and the hidden size h are padded to f' and h',
+/// Bytes by which vLLM pads a rank's mxfp4 experts. The width f per rank and the hidden size h are padded to f' and h',
 /// which multiplies the bytes by f' h' / (f h). 0 in other formats.
 Bytes expert_padding(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
 /// vLLM's default limits. `longest`: the longest request that it accepts; 0: unknown.
 EngineLimits usual_limits(const EngineHost& host, Count longest);
-/// Bytes of the device's memory that are visible to processes: as stated in its file, or else a typical share.
+/// Bytes of the device's memory that are visible to processes, as stated in its file, or else a typical share.
 Bytes visible_memory(const HardwareCard& card);
 
 }  // namespace llmcalc

@@ -9,8 +9,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Layers per group of vLLM's hybrid cache (kv_cache_utils.py): the number of layers of the rarer kind, or of the other
-/// kind if that is less than 1.5 times as large. Incomplete groups are padded.
+/// Number of layers per group in vLLM's hybrid cache (kv_cache_utils.py): the count of the rarer kind of layer, or of
+/// the other kind if that is less than 1.5 times as large. Incomplete groups are padded.
 Count group_layers(Count whole, Count limited) {
   const Count fewer = std::min(whole, limited), more = std::max(whole, limited);
   return 2 * more < 3 * fewer ? more : fewer;
@@ -29,9 +29,9 @@ bool has_windows_alone(const Arch& arch, const std::optional<ModelChunk>& stage)
   return any;
 }
 
-/// Sets the blocks of layers of two kinds that share the cache. A block stores tokens of one group of layers, and all
-/// blocks have the same size in bytes: the group with fewer bytes per token has longer blocks, by a whole factor (vLLM,
-/// kv_cache_utils.py: unify_kv_cache_spec_page_size).
+/// Sets the cache blocks for two kinds of layers that share the cache. A block stores tokens of one group of layers,
+/// and all blocks have the same size in bytes, so the group with fewer bytes per token has longer blocks, by an integer
+/// factor (vLLM, kv_cache_utils.py: unify_kv_cache_spec_page_size).
 void use_groups(const AttendingLayers& layers, const EngineMemory& memory, SchedulerRules& rules) {
   const Count size = group_layers(layers.whole, layers.limited), all = add(layers.whole, layers.limited);
   rules.whole_groups = ceil_div(layers.whole, size);

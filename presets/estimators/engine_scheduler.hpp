@@ -1,5 +1,5 @@
 #pragma once
-/// An engine's scheduler, derived from its limits, memory and profile.
+/// An engine's scheduler rules, derived from its limits, memory and profile.
 
 #include "presets/estimators/inference_estimator.hpp"
 #include "serve/engine_memory.hpp"
@@ -7,15 +7,14 @@
 
 namespace llmcalc {
 
-/// Rules of an engine's scheduler, including the block groups of its KV cache: of the layers of `stage`, if given, else
-/// of all layers.
+/// The rules of an engine's scheduler, including the block groups of its KV cache.
 SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, const EngineLimits& limits,
                                const InferenceStack& stack, const std::optional<ModelChunk>& stage = {});
 
-/// Layout with vLLM's dispatch of tokens to experts on other ranks. Within a node, it gathers the tokens of all ranks
-/// and scatters their sums, so each token reaches a rank once for all of its experts. Across nodes, a token is sent
-/// once to each node, and from there to its experts (DeepEP, github.com/deepseek-ai/DeepEP; all-gather rings send it
-/// the same number of times).
+/// The layout with vLLM's dispatch of tokens to experts on other ranks. Within a node, vLLM gathers the tokens of all
+/// ranks and scatters their sums, so each token reaches a rank once for all of its experts. Across nodes, a token is
+/// sent once to each node, and from there to its experts (DeepEP, github.com/deepseek-ai/DeepEP; all-gather rings send
+/// it the same number of times).
 Layout with_gathered_tokens(Layout layout, const Cluster& cluster);
 
 }  // namespace llmcalc

@@ -25,10 +25,10 @@ EstimateInterval read_interval(const json::Object& o) {
   return i;
 }
 
-/// `x` rounded to the significant digits of a fit.
+/// `x` rounded to the number of significant digits that a fit provides.
 double rounded(double x) { return leading_real(fmt::format("{:.4g}", x)); }
 
-/// JSON of a parameter: its value with default, bounds, meaning and source.
+/// JSON of a parameter: its value, default, bounds, meaning and source.
 json::Value parameter_json(const ParameterCard& card, double value) {
   return {{"value", rounded(value)},
           {"default", card.standard},

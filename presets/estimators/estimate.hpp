@@ -1,5 +1,5 @@
 #pragma once
-/// Common parts of estimators: parameters with bounds, defaults and sources, and prediction intervals. A fit to
+/// Parts that all estimators share: parameters with bounds, defaults and sources, and prediction intervals. A fit to
 /// published measurements (`llmcalc accuracy KIND --fit FILE`) writes an estimator's file (presets/estimates/).
 
 #include <algorithm>
@@ -25,11 +25,11 @@ struct ParameterCard {
   std::string_view meaning, source;
 };
 
-/// Parameter values in the order of enum P and of their cards.
+/// Parameter values in the order of the enum P and of their cards.
 template <typename P, std::size_t n>
 class ParameterValues {
  public:
-  /// Default values.
+  /// Initializes all parameters to their defaults.
   explicit ParameterValues(const std::array<ParameterCard, n>& cards) {
     for (std::size_t i = 0; i < n; ++i) values_[i] = cards[i].standard;
   }
@@ -41,16 +41,17 @@ class ParameterValues {
   std::array<double, n> values_{};
 };
 
-/// A measurement lies between estimate / factor and estimate x factor in 90 of 100 cases. Families of measurements have
-/// equal weights, and each family is predicted with parameters fitted without it.
+/// In 90 of 100 cases, a measurement is between estimate / factor and estimate x factor. Families of measurements have
+/// equal weights, and each family is predicted with parameters that were fitted without it.
 struct EstimateInterval {
   double factor = 1;
   Count families = 0;  ///< number of measurement families in the fit; below 3: no interval
-  double most_faster = std::numeric_limits<double>::infinity();  ///< estimate / bound: no time is below its bound
+  double most_faster =
+      std::numeric_limits<double>::infinity();  ///< estimate / bound, because no time is below its bound
   constexpr bool known() const { return families >= 3; }
   /// Largest expected ratio of a measured speed to its estimate.
   constexpr double faster() const { return std::min(factor, most_faster); }
-  /// The interval of a time, clamped below at its roofline bound.
+  /// The interval of a time, with its lower end limited to the roofline bound.
   EstimateInterval above(Seconds bound, Seconds estimate) const {
     EstimateInterval i = *this;
     if (bound > Seconds()) i.most_faster = std::max(1.0, estimate / bound);
@@ -89,7 +90,7 @@ std::array<EstimateInterval, choices<Class>.size()> in_order(const IntervalsByCl
   return all;
 }
 
-/// View of an estimator's file as rows. Class names are in the order of the intervals.
+/// View of an estimator's file as rows. Class names have the order of the intervals.
 template <typename Value, typename Interval, typename Text, typename Names>
 struct EstimateRows {
   std::span<const ParameterCard> cards;
@@ -98,7 +99,7 @@ struct EstimateRows {
   std::span<Interval> intervals;
   Text& fitted;
   Names& devices;
-  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator has none
+  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator does not have these intervals
 };
 using EstimateRead = EstimateRows<double, EstimateInterval, std::string, std::vector<std::string>>;
 using EstimateWritten =
@@ -108,7 +109,7 @@ using EstimateWritten =
 void read_estimate(const json::Value& value, const std::string& where, const EstimateRead& to);
 json::Value estimate_json(std::string_view name, std::string_view title, const EstimateWritten& from);
 
-/// A built-in estimate, and its name for errors.
+/// A built-in estimate, and its name for error messages.
 struct EstimateFile {
   json::Value value;
   std::string where;

@@ -111,8 +111,8 @@ I matmul_parameter(Chip c) {
   return by_chip[static_cast<std::size_t>(c)];
 }
 
-/// Whether a card is a GeForce of the 30 series or later: "rtx-4090", "RTX 4080 Laptop". Their peaks count FP32
-/// accumulation. RTX 4000 Ada and RTX 5000 Ada are excluded, because FP32 accumulation does not halve their rate.
+/// Whether a card is a GeForce of the 30 series or later: "rtx-4090", "RTX 4080 Laptop". Their stated peaks are for
+/// FP32 accumulation. RTX 4000 Ada and RTX 5000 Ada are excluded, because FP32 accumulation does not halve their rate.
 bool is_geforce(const HardwareCard& card) {
   const std::string name = spelling(card.name);
   constexpr std::array<std::string_view, 3> series{"rtx30", "rtx40", "rtx50"};
@@ -129,7 +129,7 @@ bool widens_weights(const Plan& plan) {
   return stored < static_cast<double>(whole_bits(plan.precision.format()));
 }
 
-/// Engines with their own kernels multiply quantized blocks in int8, and some add in fp16.
+/// Engines with their own kernels multiply quantized blocks in int8, and some accumulate in fp16.
 double fastest_products(const HardwareCard& card, const InferenceStack& stack, const Plan& plan) {
   const Device& d = card.cluster.device;
   const double peak = d.peak(plan.precision).value;
@@ -153,7 +153,7 @@ void put_products_of_inference(const InferenceParameters& p, const HardwareCard&
     if (!measured.products[i]) a.exposed[i] = p[I::exposed];
   }
   for (std::size_t i = 0; i < a.flash.size(); ++i) {
-    if (a.flash[i].forward.value > 0) continue;  // measured
+    if (a.flash[i].forward.value > 0) continue;  // measured on this device
     const FlopsPerSecond core = p[I::flash] * card.cluster.device.peaks[i];
     a.flash[i] = {core, core};
   }
@@ -164,7 +164,7 @@ void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a)
   const Achieved measured = a;
   a.launch = a.recorded = a.recorded_backward = {};
   if (launching == Launching::persistent) return;
-  // A measured launch overhead is used for C++ engines, where it is a property of the device; in other software, it
+  // A measured launch overhead is used for C++ engines, where it is a property of the device; with other software, it
   // depends on the host.
   const bool by_device = launching == Launching::recorded || launching == Launching::compiled;
   a.launch = by_device && measured.launch.value > 0 ? measured.launch

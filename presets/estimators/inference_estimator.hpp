@@ -1,6 +1,6 @@
 #pragma once
-/// Estimator of inference: rates that a device achieves in prefill and decode, from its architecture and the engine.
-/// The rows of calc/price.hpp do not change, only the rates at which they are priced.
+/// Estimator of inference. It determines the rates that a device achieves in prefill and decode, from the device's
+/// architecture and the engine. The rows of calc/price.hpp do not change, only the rates at which they are priced.
 ///
 /// A pass depends on at most 40 parameters; no parameter is specific to one type of device. Each has physical bounds
 /// and a default with a public source. `llmcalc accuracy inference --fit` fits them to published measurements,
@@ -60,7 +60,7 @@ enum class InferenceParameter : std::uint8_t {
 };
 inline constexpr std::size_t inference_parameter_count = 40;
 
-/// In the order of InferenceParameter.
+/// Cards in the order of InferenceParameter.
 extern const std::array<ParameterCard, inference_parameter_count> inference_parameter_cards;
 
 struct InferenceParameters : ParameterValues<InferenceParameter, inference_parameter_count> {
@@ -79,7 +79,7 @@ enum class Launching : std::uint8_t {
   eager,      ///< PyTorch, operator by operator
   persistent  ///< one kernel per step
 };
-/// The loop around the passes: schedules requests, samples, returns text.
+/// The loop around the passes, which schedules requests, samples tokens and returns text.
 enum class ServingLoop : std::uint8_t { none, vllm, vllm_legacy, tensorrt, tensorrt_legacy, server, neuron };
 
 /// Properties of an inference engine that affect time.
@@ -88,7 +88,7 @@ struct InferenceStack {
   ServingLoop loop = ServingLoop::vllm;
   bool own_products = false;     ///< prompt matmuls use the engine's kernels, not the vendor's library
   bool own_collectives = false;  ///< collectives use the engine's kernels, not a library
-  bool prompts_first = false;    ///< passes contain only prompts while any prompt waits (Batching::prompts_first)
+  bool prompts_first = false;    ///< passes contain only prompts while any prompt is waiting (Batching::prompts_first)
   bool half_sums = false;        ///< matmuls accumulate in fp16, which is twice as fast as fp32 on GeForce cards
   bool operator==(const InferenceStack&) const = default;
 };
@@ -97,17 +97,17 @@ struct InferenceStack {
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan);
 
-/// Time per request outside passes, for a serving engine.
+/// Time per request outside passes in a serving engine.
 Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack);
 
-/// Predicted figures, grouped by accuracy.
+/// Predicted quantities, grouped by accuracy.
 enum class InferenceClass : std::uint8_t {
-  decode,         ///< at a fixed batch
-  served_decode,  ///< concurrent with other requests' prompts
+  decode,         ///< decode at a fixed batch size
+  served_decode,  ///< decode while other requests' prompts are processed
   whole_batch,
   prefill,
-  first_token,  ///< concurrent with other requests
-  assumed       ///< any figure on an unmeasured device, or with an assumed input that strongly affects it
+  first_token,  ///< time to first token while other requests run
+  assumed       ///< any quantity on an unmeasured device, or with an assumed input that strongly affects it
 };
 template <>
 inline constexpr auto choices<InferenceClass> = std::array{
@@ -117,8 +117,8 @@ inline constexpr auto choices<InferenceClass> = std::array{
 
 /// The fitted estimator: presets/estimates/inference.json.
 using InferenceEstimator = Estimator<InferenceParameters, InferenceClass>;
-/// Class for a figure of class `kind` on a device without measurements in the fit: `kind` or `assumed`, depending on
-/// which interval is wider.
+/// Class for a quantity of class `kind` on a device without measurements in the fit: `kind` or `assumed`, whichever has
+/// the wider interval.
 InferenceClass class_on_unmeasured(const InferenceEstimator& e, InferenceClass kind);
 /// The fitted estimator, read on first use.
 const InferenceEstimator& inference_estimator();

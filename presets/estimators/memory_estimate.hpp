@@ -1,5 +1,5 @@
 #pragma once
-/// Parameters fitted to measured memory of training: presets/estimates/memory.json.
+/// Parameters fitted to measured training memory: presets/estimates/memory.json.
 
 #include <array>
 #include <string>
@@ -10,13 +10,13 @@
 namespace llmcalc {
 
 struct MemoryParameters {
-  double reserved = 0;    ///< bytes that PyTorch's allocator reserves in addition, as a share of allocated bytes
+  double reserved = 0;    ///< bytes that PyTorch's allocator reserves beyond allocated bytes, relative to these
   double fragmented = 0;  ///< the same, measured outside the process: all bytes that the allocator ever reserved
   double process = 0;     ///< bytes outside any allocator: driver, kernel code, communicators
   bool operator==(const MemoryParameters&) const = default;
 };
 inline constexpr std::size_t memory_parameter_count = 3;
-/// In the order of MemoryParameters' fields. The fit (evidence/fit/memory_fit.hpp) searches all values within the
+/// Cards in the order of MemoryParameters' fields. The fit (evidence/fit/memory_fit.hpp) searches all values within the
 /// bounds.
 extern const std::array<ParameterCard, memory_parameter_count> memory_parameter_cards;
 

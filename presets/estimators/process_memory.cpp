@@ -24,10 +24,11 @@ struct MatrixOfLayer {
   auto operator<=>(const MatrixOfLayer&) const = default;
 };
 
-/// Role of a matrix: "mlp.shared_up" has the role "up", like the same matrix of every expert.
+/// Role of a matrix: the last part of its name. "mlp.shared_up" has the role "up", like the same matrix of every
+/// expert.
 std::string_view role_of(std::string_view name) { return name.substr(name.find_last_of("._") + 1); }
 
-/// Numbers of elements in the head's matrix on a rank, and in a micro-batch's logits.
+/// Number of elements in the head's matrix on a rank, and in a micro-batch's logits.
 struct HeadNumbers {
   Count matrix = 0, logits = 0;
 };
@@ -74,7 +75,7 @@ class RankMemory {
     return n;
   }
 
-  /// Increase of the peak if `extra` is live during the head's backward pass.
+  /// Increase in the peak if `extra` more bytes are live during the head's backward pass.
   Bytes beyond(const Memory& m, Bytes extra) const {
     const Liveness& head = prices_.head().alive;
     const Bytes at_head = m.activations + (head.backward - head.saved) + extra;
@@ -87,10 +88,10 @@ class RankMemory {
   }
 
   // ---- TransformerEngine (pytorch/module/base.py, get_dummy_wgrad): if matmuls accumulate weight gradients directly
-  // in main_grad, autograd receives a dummy buffer in the weights' format, one per shape, never freed. Megatron-Core's
-  // head (core/tensor_parallel/layers.py) allocates its buffer in every backward pass. The loss has a float32 copy of
-  // the logits, which softmax overwrites (core/fusions/fused_cross_entropy.py). Unknown: the buffers of partially
-  // frozen models.
+  // in main_grad, autograd receives a dummy buffer in the weights' format, which is allocated once per shape and never
+  // freed. Megatron-Core's head (core/tensor_parallel/layers.py) allocates its buffer in every backward pass. The loss
+  // makes a float32 copy of the logits, which softmax overwrites (core/fusions/fused_cross_entropy.py). Unknown: the
+  // buffers of partially frozen models.
 
   void use_transformer_engine(const Memory& m, ProcessMemory& out) const {
     const DType format = working_format(plan_);
@@ -111,7 +112,8 @@ class RankMemory {
     return numbers;
   }
 
-  // ---- Copies of gradients in the optimizer step, after activations are freed. Unknown if the host runs the step.
+  // ---- Copies of gradients in the optimizer step, which runs after activations are freed. Unknown if the host runs
+  // the step.
 
   void use_update(const Memory& m, Bytes copies, ProcessMemory& out) const {
     if (plan_.offload.optimizer.numerator > 0) return;
@@ -125,8 +127,8 @@ class RankMemory {
   }
 
   /// InternEvo's optimizers make float32 copies of the shard's gradients (internlm/solver/optimizer/fsdp_optimizer.py
-  /// and hybrid_zero_optim.py, step). PyTorch's AdamW, unless fused (InternEvo: since March 2024), adds the roots of
-  /// all second moments (torch/optim/adamw.py, _multi_tensor_adamw).
+  /// and hybrid_zero_optim.py, step). PyTorch's AdamW, unless fused (in InternEvo since March 2024), also allocates the
+  /// square roots of all second moments (torch/optim/adamw.py, _multi_tensor_adamw).
   Bytes copies_of_internevo(const Memory& m) const {
     const Count shard = layout_.zero == Zero::none ? 1 : ranks(layout_, Group::shard);
     return plan_.gradient_bytes == 2 ? Bytes(ceil_div(mul(8, m.trained), shard)) : Bytes();
@@ -134,15 +136,15 @@ class RankMemory {
 
   // ---- DeepSpeed.
 
-  /// bf16 (runtime/bf16_optimizer.py): float32 gradients of all weights of the rank, and autograd's bf16 gradients
-  /// until the next backward pass; each is added through a float32 copy. fp16 with ZeRO (runtime/zero/stage_1_and_2.py,
-  /// step): the shard's gradients are flattened, then copied to float32. fp16 without ZeRO
-  /// (runtime/fp16/fused_optimizer.py, step): a float32 copy of each gradient, and a flattened copy of all. A bucket
-  /// has 5e8 gradients. Unknown: buffers of ZeRO 2 and 3.
+  /// bf16 (runtime/bf16_optimizer.py): float32 gradients of all weights on the rank, and autograd's bf16 gradients,
+  /// which live until the next backward pass and are each added through a float32 copy. fp16 with ZeRO
+  /// (runtime/zero/stage_1_and_2.py, step): the shard's gradients are flattened, then copied to float32. fp16 without
+  /// ZeRO (runtime/fp16/fused_optimizer.py, step): a float32 copy of each gradient, and a flattened copy of all of
+  /// them. A bucket has 5e8 gradients. Unknown: buffers of ZeRO 2 and 3.
   void use_deepspeed(const Memory& m, ProcessMemory& out) const {
     if (layout_.zero > Zero::optimizer) return;
     const Count shard = ranks(layout_, Group::data);
-    if (plan_.gradient_bytes >= 4)  // 6 bytes in the plan include autograd's gradients
+    if (plan_.gradient_bytes >= 4)  // the plan's 6 bytes include autograd's gradients
       out.weight_gradients = Bytes(mul(plan_.gradient_bytes == 4 ? 2 : 0, m.trained)) + Bytes(mul(4, largest_matrix()));
     else if (layout_.zero == Zero::none)
       use_update(m, Bytes(mul(8, m.trained)), out);
@@ -160,10 +162,11 @@ class RankMemory {
 
   // ---- torchtitan.
 
-  /// FSDP gathers in 16 bits. With one micro-batch per step, gradients do not exist yet when the head runs; later, a
-  /// layer's are in transit to the ranks that shard them. In a pipeline, gradients are reduced once per step. Until
-  /// then every rank stores them in float32, the format of the reduction (torch/distributed/pipelining/stage.py:
-  /// backward_maybe_with_nosync; fsdp/_fully_shard/_fsdp_param.py: to_accumulated_grad_if_needed).
+  /// FSDP gathers weights in 16 bits. With one micro-batch per step, gradients do not exist yet when the head runs;
+  /// later, a layer's gradients are in transit to the ranks that shard them. In a pipeline, gradients are reduced once
+  /// per step. Until then, every rank stores them in float32, the format of the reduction
+  /// (torch/distributed/pipelining/stage.py: backward_maybe_with_nosync; fsdp/_fully_shard/_fsdp_param.py:
+  /// to_accumulated_grad_if_needed).
   void use_titan(const Stage& s, ProcessMemory& out) const {
     const Memory& m = s.memory;
     const bool low_precision = training_weights(plan_) == dtypes::fp32 && plan_.precision != dtypes::fp32;
@@ -180,8 +183,8 @@ class RankMemory {
     else
       out.loss = loss;
   }
-  /// Bytes that per-operator recomputation saves in all layers, in addition to layer inputs: the results of every
-  /// second matmul and of the attention kernel, and its log-sum-exps (torchtitan/distributed/activation_checkpoint.py).
+  /// Bytes that per-operator recomputation saves in all layers in addition to layer inputs: the results of every second
+  /// matmul and of the attention kernel, and its log-sum-exps (torchtitan/distributed/activation_checkpoint.py).
   Bytes saved_products() const {
     const DType format = working_format(plan_);
     Bytes saved;
@@ -197,9 +200,9 @@ class RankMemory {
     });
     return saved;
   }
-  /// Bytes in addition to 16-bit logits; 0 if the plan already counts more. Eager: the log-softmax of a float32 copy,
-  /// its gradient and the copy's gradient, minus the logits, which are freed by then. Compiled: the gradient of the
-  /// logits.
+  /// Bytes of the loss in addition to 16-bit logits; 0 if the plan already counts more. Eager: the log-softmax of a
+  /// float32 copy, its gradient and the copy's gradient, minus the logits, which have been freed by then. Compiled: the
+  /// gradient of the logits.
   Bytes loss_of_titan() const {
     if (plan_.logits.format != LogitFormat::compute) return {};
     return Bytes(mul(head_.logits, p_.compiles_loss ? 2 : 10));
@@ -212,8 +215,8 @@ class RankMemory {
 
   // ---- The whole process.
 
-  /// Workspaces of cuBLAS: PyTorch's 32 MiB on Hopper and later, 8.125 MiB before
-  /// (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:8, 4096:2:16:8), and TransformerEngine's 32 MiB and 4 MiB
+  /// Workspaces of cuBLAS: PyTorch's, of 32 MiB on Hopper and later or 8.125 MiB on earlier devices
+  /// (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:8, 4096:2:16:8), and TransformerEngine's, of 32 MiB or 4 MiB
   /// (pytorch/module/base.py, get_cublas_workspace_size_bytes).
   void use_process(ProcessMemory& out) const {
     const Silicon silicon = silicon_of(p_.on);

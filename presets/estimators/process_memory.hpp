@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of a training process with a given software: tensors (calc/memory.hpp) in the formats that the software
+/// Memory of a training process under a given software: tensors (calc/memory.hpp) in the formats that the software
 /// stores, and other allocations by name.
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace llmcalc {
 
-/// Definition of a memory figure.
+/// What a memory figure measures.
 enum class MemoryKind {
   allocated,  ///< peak of the framework's tensors
   reserved,   ///< peak of the framework's allocator
@@ -27,14 +27,15 @@ inline constexpr auto choices<MemoryKind> =
     std::array{Choice{MemoryKind::allocated, "allocated"}, Choice{MemoryKind::reserved, "reserved"},
                Choice{MemoryKind::process, "process"}, Choice{MemoryKind::peak, "peak"}};
 
-/// Bytes of one rank. An absent value is unknown, or the software has no such allocation; 0 never means unknown.
+/// Memory of one rank in bytes. An absent value is unknown, or the software makes no such allocation; 0 never means
+/// unknown.
 struct ProcessMemory {
   Bytes tensors{};                          ///< states and activations at the peak (calc/memory.hpp)
   std::optional<Bytes> products{};          ///< matmul results saved under per-operator recomputation
   std::optional<Bytes> loss{};              ///< loss and the head's weight gradient, in excess of the logits
   std::optional<Bytes> weight_gradients{};  ///< buffers of weight gradients, in addition to accumulated ones
-  std::optional<Bytes> update{};            ///< copies of gradients in the optimizer step, if that is the peak
-  std::optional<Bytes> buckets{};           ///< buckets of gradients under reduction
+  std::optional<Bytes> update{};            ///< copies of gradients in the optimizer step, if they cause the peak
+  std::optional<Bytes> buckets{};           ///< gradient buckets being reduced
   std::optional<Bytes> workspaces{};        ///< workspaces of matmuls
   std::optional<Bytes> process{};           ///< outside any allocator: driver, kernel code, communicators
   std::optional<Bytes> slack{};             ///< reserved by the allocator, but unused
@@ -77,7 +78,7 @@ Bytes needed(const ProcessMemory& m);
 /// Accuracy class of a kind of memory.
 MemoryClass memory_class(MemoryKind kind);
 
-/// A plan on a device, as its software runs and stores it.
+/// A plan on a device, as its software runs it and stores its tensors.
 struct TrainedProcess {
   const Arch& arch;
   const HardwareCard& on;
@@ -85,16 +86,16 @@ struct TrainedProcess {
   Plan plan{};
   Layout layout{};
   bool keeps_alternate = false;  ///< saves every second matmul's result despite recomputation: torchtitan's "op"
-  bool compiles_loss = true;     ///< compiles the loss with the model, as torchtitan does since 2025
+  bool compiles_loss = true;     ///< the loss is compiled with the model, as in torchtitan since 2025
 };
 
-/// Whether terms other than tensors are known for the device, as they are for NVIDIA's libraries and tools.
+/// Whether terms other than tensors are known for the device; they are for NVIDIA's libraries and tools.
 bool has_known_process(const HardwareCard& card);
 
 /// Memory of the first `stages` ranks of the pipeline, as `kind` defines it.
 std::vector<ProcessMemory> process_memories(const TrainedProcess& p, Count stages, MemoryKind kind,
                                             const MemoryParameters& fitted);
-/// The rank with the most memory; the first if tied.
+/// The rank with the most memory; among ties, the first.
 const ProcessMemory& fullest(const std::vector<ProcessMemory>& all);
 
 }  // namespace llmcalc

@@ -27,7 +27,7 @@ Plan stored_plan(Plan p, MemorySoftware software, const LeftToSoftware& left) {
       break;
     case MemorySoftware::transformer_engine:
       if (left.logits) p.logits.format = LogitFormat::compute;
-      // core/fusions/fused_bias_swiglu.py: one kernel computes act(gate) x up, so act(gate) is not saved
+      // core/fusions/fused_bias_swiglu.py: one kernel computes act(gate) x up, so act(gate) is not saved.
       if (left.glu) p.glu_store = GluStore::fused;
       break;
     case MemorySoftware::titan:

@@ -6,17 +6,17 @@
 
 namespace llmcalc {
 
-/// Training software, grouped by its allocations: "memory" of a software profile.
+/// Training software, grouped by the allocations that it makes; "memory" in a software profile.
 enum class MemorySoftware : std::uint8_t {
   megatron,            ///< Megatron-LM without TransformerEngine
-  megatron_deepspeed,  ///< the same models with DeepSpeed's optimizers
+  megatron_deepspeed,  ///< the same, with DeepSeek's optimizers
   transformer_engine,  ///< Megatron-Core with TransformerEngine's modules
   internevo,
   titan,   ///< torchtitan: FSDP2
   pytorch  ///< other PyTorch software: only the allocator and libraries are known
 };
 
-/// Plan options that the user left open and the software decides.
+/// Plan options that the user left open, so that the software determines them.
 struct LeftToSoftware {
   bool attention = false;  ///< the attention kernel
   bool dropout = false, logits = false, glu = false, weights = false, gradients = false;

@@ -1,6 +1,6 @@
 #pragma once
-/// Estimator of a training step: rates that a device achieves, from its architecture and software. The engine's rows do
-/// not change, only the rates at which they are priced (calc/roofline.hpp, calc/step/row_time.hpp).
+/// Estimator of a training step. It determines the rates that a device achieves from its architecture and software. The
+/// engine's rows do not change, only the rates at which they are priced (calc/roofline.hpp, calc/step/row_time.hpp).
 ///
 /// A step's time depends on at most 40 parameters; no parameter is specific to one type of GPU. Each has physical
 /// bounds and a default with a public source. `llmcalc accuracy training --fit` fits them to published measurements,
@@ -62,7 +62,7 @@ enum class TrainingParameter : std::uint8_t {
 };
 inline constexpr std::size_t training_parameter_count = 40;
 
-/// In the order of TrainingParameter.
+/// Cards in the order of TrainingParameter.
 extern const std::array<ParameterCard, training_parameter_count> training_parameter_cards;
 
 struct TrainingParameters : ParameterValues<TrainingParameter, training_parameter_count> {
@@ -77,7 +77,7 @@ Silicon silicon_of(const HardwareCard& card);
 /// How much element-wise work a training stack fuses, and how it launches kernels.
 enum class Fusion : std::uint8_t {
   megatron,  ///< Megatron-LM: fused bias, GELU, dropout, softmax and norms; PyTorch launches them
-  tuned,     ///< TransformerEngine's modules, or other custom kernels: few, and fast to launch
+  tuned,     ///< TransformerEngine's modules, or other custom kernels: few kernels that are fast to launch
   compiled,  ///< compiler output: torch.compile, XLA
   eager,     ///< PyTorch, operator by operator
   unfused,   ///< eager with hooks around modules, and float32 between them (DeepSpeed)
@@ -98,7 +98,7 @@ struct TrainingStack {
   Fusion fusion = Fusion::megatron;
   CoreKernel core = CoreKernel::flash_2;
   bool writes_norms = false;   ///< RMSNorm is a chain of PyTorch operators
-  bool loops_experts = false;  ///< one matmul per expert, not a grouped one
+  bool loops_experts = false;  ///< one matmul per expert instead of a grouped one
   TensorCollectives tensor_collectives = TensorCollectives::waited_for;
   bool hides_data = false;  ///< data-parallel collectives overlap with layers
   bool operator==(const TrainingStack&) const = default;
@@ -121,10 +121,10 @@ inline constexpr auto choices<EstimateClass> =
 /// Accuracy class of a run. `assumed`: whether an input that strongly affects time was assumed.
 EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool assumed);
 
-/// Factor for estimated times of other plans on the same machine and software, if `measured_scale` is the ratio of
-/// estimated to measured throughput of one plan: its square root. Half of the error is specific to the run: among the
-/// powers 0, 1/4, 1/2, 3/4 and 1, the power 1/2 best predicts left-out runs from others of the same source (90 % of
-/// dense runs within a factor of 1.21, against 1.24 and 1.26 for the powers 1 and 0).
+/// Factor for the estimated times of other plans on the same machine and software, given `measured_scale`, the ratio of
+/// estimated to measured throughput of one plan. The factor is its square root, because half of the error is specific
+/// to the run: among the powers 0, 1/4, 1/2, 3/4 and 1, the power 1/2 best predicts left-out runs from others of the
+/// same source (90 % of dense runs within a factor of 1.21, against 1.24 and 1.26 for the powers 1 and 0).
 double rescale(double measured_scale);
 
 /// The fitted estimator: presets/estimates/training.json.

@@ -1,6 +1,6 @@
 #pragma once
 /// Matrices that a family's files store fused. Fusing does not affect parameter counts. It affects bytes if a format
-/// has overhead per matrix, and the types that llama-quantize chooses.
+/// has overhead per matrix, and it affects which types llama-quantize chooses.
 
 #include <cstdint>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace llmcalc {
 /// Storage of a gated DeltaNet's projections.
 enum class DeltaMatrices : std::uint8_t {
   qkv,        ///< queries, keys and values in one matrix (Qwen3.5)
-  with_gate,  ///< queries, keys, values and the gate in one matrix, both per-head projections in another (Qwen3-Next)
+  with_gate,  ///< queries, keys, values and gate in one matrix, both per-head projections in another (Qwen3-Next)
   apart       ///< separate matrices (OLMo hybrid)
 };
 
@@ -23,7 +23,7 @@ struct FusedMatrices {
   DeltaMatrices delta = DeltaMatrices::qkv;
 };
 
-/// Fused matrices of a family, given a config's model_type. Unknown families store all matrices separately.
+/// Fused matrices of the family with this model_type. Unknown families store all matrices separately.
 FusedMatrices fused_matrices(std::string_view family);
 
 }  // namespace llmcalc

@@ -15,7 +15,7 @@ namespace llmcalc {
 namespace {
 
 /// Kinds of tensors by operator name. Vectors follow llama.cpp's names and conversion/base.py, prepare_tensors. The
-/// streams of an embedding and a head are AltUp's projections.
+/// "streams" of an embedding and a head are AltUp's projections.
 constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
     {{"embedding.tokens", TensorKind::table},
      {"embedding.per_layer", TensorKind::table},
@@ -61,8 +61,8 @@ constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
 
 bool is_mlp(TensorKind k) { return k == TensorKind::gate || k == TensorKind::up || k == TensorKind::down; }
 
-/// Whether every conversion of the family has kept MTP modules, as blocks after the layers (conversion/glm.py,
-/// deepseek.py, bailingmoe.py). For Qwen 3.5, Step and MiMo, only the conversions since 2026 keep them.
+/// Whether all versions of the family's conversion have kept MTP modules, as blocks after the layers
+/// (conversion/glm.py, deepseek.py, bailingmoe.py). For Qwen 3.5, Step and MiMo, only versions since 2026 keep them.
 bool keeps_modules(std::string_view family) {
   static constexpr std::array<std::string_view, 6> families{"glm4_moe",     "glm4v_moe_text", "glm_moe_dsa",
                                                             "deepseek_v32", "bailing_moe_v2", "bailing_moe_v2_5"};
@@ -93,7 +93,7 @@ TensorKind kind_of(const Op& op, const Mixer& m, const GgufFiles& files) {
   if (op.component == Component::router || op.component == Component::position) return TensorKind::vector;
   if (op.name == "attn.gate" && m.attention_gate == AttentionGate::per_channel && !files.fused.own_gate)
     return TensorKind::query;  // fused with the queries
-  // MiniMax-M3's indexer is not quantized. The key of a lightning indexer is named like attention's.
+  // MiniMax-M3's indexer is not quantized. A lightning indexer's key has the same name as attention's.
   if (op.name.starts_with("attn.index_") && m.indexer.kind == IndexerKind::blocks) return TensorKind::vector;
   if (op.name == "attn.index_k") return TensorKind::key;
   const auto at =
@@ -104,7 +104,7 @@ TensorKind kind_of(const Op& op, const Mixer& m, const GgufFiles& files) {
   return files.fused.qkv && of_qkv ? TensorKind::part : at->second;
 }
 
-/// A tensor and its kind, before its type is chosen.
+/// A tensor and its kind, before a type is chosen for it.
 struct Untyped {
   TensorKind kind;
   MixedTensor tensor;
@@ -133,8 +133,8 @@ void add_tensors(std::vector<Untyped>& all, const GgufFiles& files, const Mixer&
   if (op.name == "mlp.router" && files.router_correction) add(TensorKind::vector, 1, 1, linear->out);
   if (linear->tied) return;
   if (op.name != "attn.kv_up") return add(kind, linear->groups, linear->out, linear->in);
-  // Stored split: each head's key projection, which is absorbed into the queries, (rank, width), and its value
-  // projection.
+  // Stored as two matrices: each head's key projection, which is absorbed into the queries, (rank, width), and its
+  // value projection.
   add(TensorKind::other, m.heads, linear->in, m.latent.nope_dim);
   add(TensorKind::other, m.heads, m.latent.v_dim, linear->in);
 }
@@ -177,8 +177,8 @@ std::vector<Untyped> untyped_tensors(const Arch& a, std::string_view family) {
   return all;
 }
 
-/// Counts the tensors of each kind in order. The total of kind `value` is the number of such tensors; the total of
-/// other kinds is the number of layers.
+/// Counts the tensors of each kind in order. For kind `value`, the total is the number of such tensors; for other
+/// kinds, it is the number of layers.
 class KindTurns {
  public:
   KindTurns(const std::vector<Untyped>& all, Count layers, bool mlps_by_layer)
@@ -227,7 +227,7 @@ WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view 
   return w;
 }
 
-/// Follows src/llama-quant.cpp as it was before fused projections (attn_qkv) were treated as values.
+/// Follows src/llama-quant.cpp before fused projections (attn_qkv) were treated as values.
 std::string_view older_fused_type(const Arch& arch, std::string_view mix, std::string_view family) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> types{
       {{"q3_k_m", "q4_k"}, {"q3_k_l", "q4_k"}, {"iq3_m", "q4_k"}, {"q4_k_m", "q5_k"}, {"q5_k_m", "q6_k"}}};

@@ -1,6 +1,6 @@
 #pragma once
-/// The mixes of llama-quantize: the type of each tensor of a GGUF file under a file type
-/// (github.com/ggml-org/llama.cpp, src/llama-quant.cpp @007dbbf3), without an importance matrix.
+/// The mixes of llama-quantize, which assign a type to each tensor of a GGUF file (github.com/ggml-org/llama.cpp,
+/// src/llama-quant.cpp @007dbbf3), without an importance matrix.
 
 #include <string_view>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// A tensor of a GGUF model, without its name: kind, place, and type under a mix.
+/// A tensor of a GGUF model without its name: kind, position, and type under a mix.
 struct MixedTensor {
   Component component;
   Owner owner = Owner::model;
@@ -19,23 +19,23 @@ struct MixedTensor {
   DType format;
 };
 
-/// Names of the mixes in lower case: "q4_k_m".
+/// Names of the mixes in lower case, such as "q4_k_m".
 std::vector<std::string_view> gguf_mixes();
 bool is_gguf_mix(std::string_view name);
 
 /// All tensors of the model under the mix, by layer. `family`: model_type of the config, which determines the fused
-/// matrices; empty: no fused matrices, and the rules that apply to most models. Vectors (norms, biases, sinks),
-/// routers, position tables and small 2-D tensors are in float32. Small matrices that keep their format
-/// (per_layer_model_proj, AltUp's, LAuReL's and RWKV's low ranks) are in 16 bits, as llama.cpp's conversion writes
-/// them. MTP modules are included if every conversion of the family has kept them.
+/// matrices; if empty, there are no fused matrices, and the rules are those of most models. Vectors (norms, biases,
+/// sinks), routers, position tables and small 2-D tensors are in float32. Small matrices that keep their format
+/// (per_layer_model_proj, AltUp's, LAuReL's and RWKV's low-rank matrices) are in 16 bits, as llama.cpp's conversion
+/// writes them. MTP modules are included if all versions of the family's conversion have kept them.
 std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, std::string_view family);
 
-/// Formats and exact bytes of the components under the mix: all tensors of mixed_tensors(), including router correction
-/// biases, which are not parameters. Excludes rotary factors, which files of some models contain, and keys and values
-/// of layers that read an earlier layer's, which files of Gemma 3n contain but do not use.
+/// Formats and exact bytes of the components under the mix. All tensors of mixed_tensors() are included, even router
+/// correction biases, which are not parameters. Excludes rotary factors, which the files of some models contain, and
+/// the unused key and value matrices in files of Gemma 3n for layers that read an earlier layer's keys and values.
 WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view family);
 
-/// Type of a family's fused query, key and value matrix in files of the mix until 2025; empty if it has not changed.
+/// Type that the mix gave a family's fused query, key and value matrix until 2025; empty if it has not changed since.
 std::string_view older_fused_type(const Arch& arch, std::string_view mix, std::string_view family);
 
 }  // namespace llmcalc

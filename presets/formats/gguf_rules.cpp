@@ -39,8 +39,8 @@ Count queries_per_key(const Mixer& m) {
   return m.attention == AttentionKind::latent ? m.heads : m.heads / std::max<Count>(1, m.kv_heads);
 }
 
-/// Queries per key of the model (src/llama-hparams.cpp, n_gqa): the first layer's value, 0 if it caches no keys. Files
-/// of models with gated DeltaNet state one number for all layers, files of models with other recurrences a list.
+/// Queries per key of the model (src/llama-hparams.cpp, n_gqa): the value of the first layer; 0 if it caches no keys.
+/// Files of models with gated DeltaNet state one number for all layers, files of models with other recurrences a list.
 Count queries_per_key(const Arch& a) {
   const LayerKinds all = layer_kinds(a);
   const Mixer& first = a.mixer(all[kind_index(all, 0)].mixer);

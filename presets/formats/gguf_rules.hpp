@@ -1,5 +1,5 @@
 #pragma once
-/// The rules of llama-quantize, which choose a tensor's type by its kind and position (github.com/ggml-org/llama.cpp,
+/// The rules by which llama-quantize chooses a tensor's type from its kind and position (github.com/ggml-org/llama.cpp,
 /// src/llama-quant.cpp @007dbbf3, llama_tensor_get_type_impl), without an importance matrix.
 
 #include <cstdint>
@@ -23,25 +23,25 @@ enum class TensorKind : std::uint8_t {
   gate,
   up,
   down,
-  part,  ///< queries, keys or values that are stored in one matrix
+  part,  ///< queries, keys or values that will be stored in one matrix
   other
 };
 
-/// Position of a tensor in a rule: a layer index or a running count, and its total.
+/// Position of a tensor for a rule: a layer index or a running count, and the total.
 struct TensorTurn {
   Count index = 0, of = 0;
   bool in_first(Count part) const { return index < of / part; }
-  /// Whether the rule uses more bits (src/llama-quant.cpp, use_more_bits): in the first and the last eighth, and in
-  /// every third layer in between.
+  /// Whether the rule uses more bits (src/llama-quant.cpp, use_more_bits), as it does in the first and the last eighth,
+  /// and in every third layer in between.
   bool more_bits() const { return in_first(8) || index >= 7 * of / 8 || (index - of / 8) % 3 == 2; }
 };
 
-/// Rules of one mix for one model; `family` as in mixed_tensors(). The mix is one of gguf_mixes().
+/// Rules of one mix for one model; `family` as in mixed_tensors(). The mix must be one of gguf_mixes().
 class GgufRules {
  public:
   GgufRules(const Arch& arch, std::string_view mix, std::string_view family);
   DType type(TensorKind kind, const TensorTurn& turn, const MixedTensor& tensor) const;
-  /// Whether the turn of an MLP matrix is its layer index; otherwise it is a running count of matrices of the same
+  /// Whether the position of an MLP matrix is its layer index; otherwise it is a running count of matrices of the same
   /// kind.
   bool counts_layers() const { return experts_ > 1 && !is_tiny(); }
 

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// The tensors of one component: elements by format, and bytes.
+/// The tensors of one component: element counts by format, and bytes.
 struct HeldTensors {
   std::map<std::size_t, Count> numbers;  ///< number of elements by row of `formats`
   Bytes bytes{};
@@ -26,15 +26,15 @@ class HeldComponents {
   std::array<HeldTensors, component_count> by_{};
 };
 
-/// For each component, the format of most of its elements; without tensors, the format of most components. A tied head
-/// has the token embedding's format.
+/// For each component, the format of most of its elements. A component without tensors gets the format of most
+/// components. A tied head has the token embedding's format.
 WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch);
 
 /// Records the stored bytes of each component in `weights` if they differ from the bytes implied by its format.
 void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all, Owner owner = Owner::model);
 
-/// For MTP modules without stated bytes: gives each component the model's ratio of stored bytes to the bytes implied by
-/// the format.
+/// For MTP modules without stated bytes: gives each component the same ratio of stored to implied bytes as in the
+/// model.
 void hold_modules_alike(WeightFormats& weights, const Arch& arch);
 
 /// Weight bytes by component of the model, or of all its MTP modules, on one device. Vectors that a format does not
@@ -44,7 +44,7 @@ ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights, O
 /// Weight bytes by component, as stored in the checkpoint.
 ComponentBytes held_bytes(const Arch& arch, const WeightFormats& weights, Owner owner);
 
-/// Parameter counts by component, computed as bytes in a one-byte format.
+/// Parameter counts by component, computed as the bytes in a one-byte format.
 ComponentBytes component_numbers(const Arch& arch, Owner owner = Owner::model);
 
 }  // namespace llmcalc

@@ -13,21 +13,21 @@ namespace llmcalc {
 /// Name of a component in files and tables: "attention", "mlp", ...
 std::string_view component_name(Component c);
 
-/// Component with this name ("head" and "norms" also name lm_head and norm), and all names as "a|b|c".
+/// Component with this name ("head" and "norms" are accepted for lm_head and norm), and all names as "a|b|c".
 std::optional<Component> component_called(std::string_view name);
 std::string component_names();
 
-/// Number format called `name`, ignoring case. Throws InputError, with a message that starts with `where`.
+/// Number format called `name`, ignoring case. Throws an InputError that starts with `where` if there is none.
 DType format_called(const std::string& name, const std::string& where);
 
-/// { "all": FORMAT, and for differing components any of "attention", "mlp", "router", "experts", "shared_experts",
-/// "norm", "embedding" (includes positions) and "lm_head": FORMAT }. Names as in `llmcalc list dtypes`.
+/// { "all": FORMAT, and for components that differ, any of "attention", "mlp", "router", "experts", "shared_experts",
+/// "norm", "embedding" (includes positions) and "lm_head": FORMAT }. Format names as in `llmcalc list dtypes`.
 WeightFormats read_weight_formats(const json::Object& o);
 
-/// The object for `weights`; "all" is the format of most components.
+/// The JSON object for `weights`; "all" is the format of most components.
 json::Value weight_formats_json(const WeightFormats& weights);
 
-/// "bf16", or "mxfp4 (experts), bf16": every format, with component names for the rarer ones.
+/// All formats as text, with component names for the rarer ones: "bf16", or "mxfp4 (experts), bf16".
 std::string weight_formats_text(const WeightFormats& weights);
 
 }  // namespace llmcalc

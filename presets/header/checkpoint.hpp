@@ -52,8 +52,8 @@ struct AbsentShards {
 /// The index at `path`, or in the folder `path`, if all of its shards are missing.
 std::optional<AbsentShards> absent_shards(const std::string& path);
 
-/// The checkpoint at `path`: a GGUF file or any part of a split one; a safetensors file, any of its shards, or their
-/// index; a folder with one of these. Throws InputError if it is damaged, incomplete or ambiguous.
+/// The checkpoint at `path`: a GGUF file or any part of a split one; a safetensors file, any shard, or an index of
+/// shards; or a folder with one of these. Throws InputError if it is damaged, incomplete or ambiguous.
 Checkpoint read_checkpoint(const std::string& path);
 
 }  // namespace llmcalc

@@ -23,7 +23,7 @@ namespace {
 struct Holding {
   Count tensors = 0, parameters = 0;
   Bytes bytes{};
-  bool counted = true;          ///< whether all parameters are counted: no tensor packs several values per element
+  bool counted = true;          ///< whether the parameter count is complete: no tensor packs several values per element
   std::set<std::string> types;  ///< types of the tensors, as named in the file
   std::string largest;          ///< name of the largest tensor
   Bytes largest_bytes{};
@@ -96,7 +96,7 @@ class Holdings {
                                c.where, what));
 }
 
-/// Checks the number of layers in tensor names, excluding MTP modules.
+/// Checks the number of layers that occur in tensor names, excluding MTP modules.
 void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups) {
   Count found = 0;
   for (const CheckpointTensor& t : c.tensors) {
@@ -109,7 +109,7 @@ void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups&
   if (found != 0 && found != stored) refuse(card, c, fmt::format("{} layers versus {}", stored, found));
 }
 
-/// Whether the tensor is the token embedding, not another table or matrix of the embedding.
+/// Whether the tensor is the token embedding rather than another table or matrix of the embedding.
 bool is_token_embedding(const CheckpointTensor& t, const TensorGroup& g) {
   static constexpr std::array<std::string_view, 4> others{"proj", "token_type", "per_layer", "altup"};
   return g.component == Component::embedding && g.parameter && t.shape.size() == 2 && t.dtype &&
@@ -128,12 +128,12 @@ void check_table(const ModelCard& card, const Checkpoint& c, const ModelGroups& 
   }
 }
 
-/// Learned values that a GGUF file stores as keys: two of xIELU per layer (llama.cpp, conversion/apertus.py).
+/// Number of learned values that a GGUF file stores as keys: two of xIELU per layer (llama.cpp, conversion/apertus.py).
 Count learned_in_keys(const Checkpoint& c, const Arch& a) {
   return c.is_gguf() && a.activation == Activation::xielu ? mul(2, a.layers) : 0;
 }
 
-/// Number of elements of unrecognized tensors, which may belong to missing parts. Packed tensors may contain any
+/// Number of elements in unrecognized tensors, which may belong to missing parts. Packed tensors may contain any
 /// number.
 Count unrecognized_numbers(const Holdings& all) {
   const auto found = all.beside().find(std::string(unknown_group));
@@ -141,7 +141,7 @@ Count unrecognized_numbers(const Holdings& all) {
   return found->second.counted ? found->second.parameters : std::numeric_limits<Count>::max();
 }
 
-/// Reports parts of the model without tensors: throws InputError, or adds a caveat if unrecognized tensors may contain
+/// Handles parts of the model without tensors: throws InputError, or adds a caveat if unrecognized tensors may contain
 /// the part.
 void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
@@ -156,7 +156,7 @@ void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Whether a component has elements, all in 16 bits or more.
+/// Whether a component has elements and all of them have 16 bits or more.
 bool is_wide(const HeldTensors& t) {
   return !t.numbers.empty() && std::all_of(t.numbers.begin(), t.numbers.end(), [](const auto& row) {
     const DType format(row.first);
@@ -164,7 +164,7 @@ bool is_wide(const HeldTensors& t) {
   });
 }
 
-/// Types of packed values in safetensors files, by format; both are prefixes of names. GPTQ, AWQ and compressed-tensors
+/// Safetensors types that store packed values, by format; both are prefixes of names. GPTQ, AWQ and compressed-tensors
 /// pack int4 into int32; ModelOpt and bitsandbytes pack 4 bits into bytes.
 struct PackedType {
   std::string_view format;
@@ -182,7 +182,7 @@ constexpr std::array packed_types{
     PackedType{"nf4", {"U8", "I8"}},
 };
 
-/// Whether some tensor may contain values of the format; true for unknown formats.
+/// Whether at least one tensor may contain values of the format; true for unknown formats.
 bool may_hold(const std::set<std::string>& types, DType format) {
   const auto row = std::find_if(packed_types.begin(), packed_types.end(),
                                 [&](const PackedType& p) { return format.name().starts_with(p.format); });
@@ -215,8 +215,8 @@ void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Replaces the block's format of every component whose tensors are not quantized. Throws InputError if the checkpoint
-/// is not quantized at all.
+/// Replaces the quantization block's format for every component whose tensors are not quantized. Throws InputError if
+/// the checkpoint is not quantized at all.
 void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   if (!card.weights) return;
   std::vector<Component> wide;
@@ -254,15 +254,15 @@ void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Formats by component: the config's if it is quantized or tensors pack values, else the most common format of the
-/// tensors' elements.
+/// Formats by component: the config's if it is quantized or tensors pack values; otherwise the most common format among
+/// the tensors' elements.
 WeightFormats stored_formats(const ModelCard& card, const Holdings& all) {
   if (card.weights && (all.packed() || !card.weights->plain())) return card.weights->formats_alone();
   return most_common_formats(all.held(), card.arch);
 }
 
-/// Adds a caveat if the parameter count of the modules' tensors differs from the computed count. Their bytes are
-/// counted anyway.
+/// Adds a caveat if the parameter count of the modules' tensors differs from the computed one. The bytes of the tensors
+/// are counted either way.
 void check_modules(ModelCard& card, const ByComponent& modules) {
   const ComponentBytes engine = component_numbers(card.arch, Owner::modules);
   for (std::size_t i = 0; i < component_count; ++i) {
@@ -293,8 +293,8 @@ bool are_counted(const MediaEncoders& media_encoders, const Holding& h) {
   return h.counted && h.parameters == media_encoders.total();
 }
 
-/// Adds caveats about tensors outside the model. Encoders are counted with the bytes of their tensors, whether or not
-/// the config describes them.
+/// Adds caveats about tensors outside the model. Encoders are counted with the bytes of their tensors, even if the
+/// config does not describe them.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside()) {
     const bool seen = name == media_encoders_group;

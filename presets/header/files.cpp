@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view index_ending = ".safetensors.index.json";
-/// Maximum bytes of an index, which has about 110 bytes per tensor. Kimi-K3's 250,000 matrices, each stored as three
-/// tensors, take 80 MiB.
+/// Maximum size of an index in bytes. An index has about 110 bytes per tensor; Kimi-K3's 250,000 matrices, each stored
+/// as three tensors, take 80 MiB.
 constexpr std::size_t longest_index = std::size_t{128} << 20;
 
 bool ends(const fs::path& path, std::string_view ending) { return lower(path.string()).ends_with(ending); }
@@ -57,7 +57,7 @@ void add_safetensors(Checkpoint& c, const std::string& path) {
 
 using TensorNames = std::vector<std::string_view>;
 
-/// Sorted names of the tensors from index `first` on.
+/// Sorted names of the tensors, starting at index `first`.
 TensorNames names_from(const Checkpoint& c, std::size_t first) {
   TensorNames names;
   for (std::size_t i = first; i < c.tensors.size(); ++i) names.push_back(c.tensors[i].name);
@@ -76,7 +76,7 @@ void refuse_duplicates(const Checkpoint& c) {
                                  in_quotes(*twice)));
 }
 
-/// Part number in "NAME-00002-of-00005.ENDING": part 2 of 5. Some names have more digits: DeepSeek's
+/// Part number of a file "NAME-00002-of-00005.ENDING": part 2 of 5. Some names have more digits: DeepSeek's
 /// "model-00001-of-000163.safetensors".
 struct ShardNumber {
   std::string stem, ending, total;
@@ -138,8 +138,8 @@ Checkpoint safetensors_checkpoint(const fs::path& file) {
   return c;
 }
 
-/// The shards named in an index, with the names of their tensors, which `map` owns. Shards must be in the index's
-/// folder.
+/// The shards named in an index, with the names of their tensors, which are views into `map`. Shards must be in the
+/// index's folder.
 std::map<std::string, TensorNames> shards(const json::Object& map) {
   std::map<std::string, TensorNames> out;
   for (const auto& [tensor, file] : map.value().get_ref<const json::Value::object_t&>()) {
@@ -199,7 +199,7 @@ Checkpoint indexed_checkpoint(const fs::path& index) {
 
 bool is_index(const fs::path& file) { return ends(file, index_ending); }
 
-/// Removes shards listed in an index among the files, whatever their names.
+/// If the files include an index, removes the shards listed in it, whatever their names.
 void drop_shards(std::vector<fs::path>& all) {
   const auto index = std::find_if(all.begin(), all.end(), is_index);
   if (index == all.end() || all.size() == 1) return;
@@ -211,7 +211,7 @@ void drop_shards(std::vector<fs::path>& all) {
 }
 
 /// Weight files of a folder: indexes, single safetensors and GGUF files, and the first parts of split ones. Excludes
-/// shards of an index, and Mistral's own format, which many folders have in addition to Hugging Face's.
+/// shards listed in an index, and files in Mistral's own format, which many folders have in addition to Hugging Face's.
 std::vector<fs::path> weights_in(const fs::path& folder) {
   std::vector<fs::path> all;
   std::error_code failed;
@@ -248,7 +248,7 @@ std::optional<fs::path> weights_of(const fs::path& folder) {
   return all.empty() ? std::nullopt : std::optional(all[0]);
 }
 
-/// First bytes of a regular file; empty for a pipe, which would lose them.
+/// First bytes of a regular file; empty for a pipe, where reading would consume them.
 std::string first_bytes(const std::string& path) {
   std::error_code failed;
   std::string start(9, '\0');

@@ -105,7 +105,7 @@ PlacedTensor placed_tensor(GgufReader& in) {
   return {described(in, std::move(name), std::move(shape), *type), offset};
 }
 
-/// Throws InputError unless all tensors are within the data and do not overlap, each at a multiple of the alignment.
+/// Throws InputError unless all tensors are within the data, do not overlap, and begin at multiples of the alignment.
 void check_places(const GgufReader& in, std::vector<PlacedTensor>& tensors, std::uint64_t alignment) {
   const std::uint64_t begin = (in.position() + alignment - 1) / alignment * alignment;
   const std::uint64_t data = in.size() > begin ? in.size() - begin : 0;
@@ -153,7 +153,7 @@ json::Value read_pairs(GgufReader& in, std::uint64_t pairs) {
   return keys;
 }
 
-/// Checks the keys of a later file of a split checkpoint: its part number, and its architecture if stated.
+/// Checks the keys of a subsequent file of a split checkpoint: its part number, and its architecture if stated.
 void check_part(const GgufReader& in, const json::Value& keys, const Checkpoint& c) {
   const json::Object own(keys, in.where());
   const auto number = static_cast<Count>(c.files.size());

@@ -5,7 +5,7 @@
 ///   every tensor: name S, dimensions u32, each N (shortest stride first), type u32, offset u64 from the data;
 ///   padding; the data, at a multiple of "general.alignment" (32).
 ///
-/// N is u64, in version 1 u32; S is a length N followed by bytes. An array is a type u32, a length N and its values.
+/// N is u64 (u32 in version 1); S is a length N followed by bytes. An array is a type u32, a length N and its values.
 
 #include <optional>
 #include <string_view>
@@ -15,8 +15,8 @@
 
 namespace llmcalc {
 
-/// Tensor types (ggml.h, enum ggml_type): name and number format. Integers and activation types have no format, only a
-/// size: `block` elements in `bytes` bytes.
+/// Tensor types (ggml.h, enum ggml_type), with names and number formats. Integers and activation types have no format,
+/// only a size: `block` elements in `bytes` bytes.
 struct GgufType {
   std::uint32_t id;
   std::string_view name;
@@ -26,8 +26,9 @@ struct GgufType {
 /// The type with this number, if it exists.
 std::optional<GgufType> gguf_type(std::uint32_t id);
 
-/// Adds the contents of one file to `c`: tensors, bytes, and keys (of a split file, the first part's). Skips
-/// vocabularies: lists of strings, and long lists. Throws InputError for a damaged file. Time and memory are bounded.
+/// Adds the contents of one file to `c`: tensors, bytes, and keys (if the file is split, those of the first part).
+/// Skips vocabularies, which are lists of strings, and other long lists. Throws InputError for a damaged file. Time and
+/// memory are bounded.
 void add_gguf(Checkpoint& c, const BinaryFile& file);
 
 }  // namespace llmcalc

@@ -15,7 +15,7 @@ namespace {
 
 using json::Value;
 
-/// Config keys from GGUF keys that have the same name in every architecture.
+/// Config keys that come from GGUF keys with the same name in every architecture.
 Value common(const GgufModel& m, const GgufFamily& f) {
   const CheckpointTensor* table = m.tensor("token_embd.weight");
   if (table == nullptr || table->shape.size() != 2)
@@ -188,7 +188,7 @@ void minimax_m2(const GgufModel& m, Value& c) {
 }
 
 /// github.com/ggml-org/llama.cpp, src/models/minimax-m3.cpp: every layer after the dense ones has experts and an
-/// indexer. Files from converters that omit the indexer have neither its keys nor its tensors.
+/// indexer. Files written by converters that omit the indexer have neither its keys nor its tensors.
 void minimax_m3(const GgufModel& m, Value& c) {
   minimax_m2(m, c);
   c["dense_intermediate_size"] = m.count("feed_forward_length");

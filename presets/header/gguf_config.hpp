@@ -1,6 +1,6 @@
 #pragma once
-/// Converts a GGUF file's keys to the Hugging Face config.json of the same model, so that the implicit rules of
-/// families exist only in presets/import/.
+/// Converts a GGUF file's keys to the Hugging Face config.json of the same model, so that only presets/import/
+/// implements the implicit rules of families.
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Rare GGUF architectures without experts. Sources of the keys: github.com/ggml-org/llama.cpp, conversion/*.py and
+// Rare GGUF architectures without experts. Sources for the keys: github.com/ggml-org/llama.cpp, conversion/*.py and
 // src/models/*.cpp.
 
 #include <array>
@@ -54,7 +54,7 @@ void plamo(const GgufModel& m, Value& c) {
   c.erase("num_key_value_heads");
 }
 
-/// A layer of a pruned Llama: no attention if it has no heads, no MLP if the width is 0. Heads without KV heads mean
+/// A layer of a pruned Llama: no attention if there are no heads, no MLP if the width is 0. Heads without KV heads mean
 /// that a linear layer replaces attention.
 Value deci_block(const GgufModel& m, Count heads, Count kv, Count width) {
   if (heads > 0 && kv == 0) m.refuse("a layer has a matrix in place of attention, which is not supported");

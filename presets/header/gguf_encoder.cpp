@@ -1,4 +1,4 @@
-// GGUF encoders. Sources of keys and tensors: github.com/ggml-org/llama.cpp, conversion/{bert,t5}.py.
+// GGUF encoders. Sources for keys and tensors: github.com/ggml-org/llama.cpp, conversion/{bert,t5}.py.
 
 #include <array>
 
@@ -10,8 +10,8 @@ namespace {
 
 using json::Value;
 
-/// BERT and its relatives are one architecture in GGUF, without poolers or heads. Files omit the first position rows,
-/// which RoBERTa never uses. Only DistilBERT has no token types.
+/// BERT and its relatives, which are a single architecture in GGUF, without poolers or heads. Files omit the first
+/// position rows, which RoBERTa never uses. Only DistilBERT has no token types.
 void bert(const GgufModel& m, Value& c) {
   c["max_position_embeddings"] = m.side("position_embd.weight", 0);
   c["add_pooling_layer"] = false;
@@ -23,7 +23,7 @@ void bert(const GgufModel& m, Value& c) {
   c["hidden_dim"] = c["intermediate_size"];
 }
 
-/// T5 v1.1 has gated GELU MLPs, the first T5 plain ReLU MLPs.
+/// T5. Version 1.1 has gated GELU MLPs, the original T5 plain ReLU MLPs.
 void t5(const GgufModel& m, Value& c) {
   c["num_decoder_layers"] = m.count_or("decoder_block_count", layers_of(c));
   c["relative_attention_num_buckets"] = m.count("attention.relative_buckets_count");

@@ -1,4 +1,4 @@
-// GGUF architectures with recurrences or convolutions. Sources of the keys: github.com/ggml-org/llama.cpp,
+// GGUF architectures with recurrences or convolutions. Sources for the keys: github.com/ggml-org/llama.cpp,
 // conversion/{qwen,mamba,jamba,rwkv,plamo,granite,nemotron,falcon_h1,lfm2,kimi_linear}.py and
 // gguf-py/gguf/constants.py.
 
@@ -39,7 +39,7 @@ Count expansion(const GgufModel& m, const Value& c) {
 }
 
 /// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count the number of key heads. The MTP modules are
-/// the ones in the file.
+/// those in the file.
 void delta_net(const GgufModel& m, Value& c) {
   c.erase("num_nextn_predict_layers");
   c["mtp_num_hidden_layers"] = m.count_or("nextn_predict_layers", 0);
@@ -76,7 +76,8 @@ void mamba2(const GgufModel& m, Value& c) {
   c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
 }
 
-/// Sets the config's offset and period for the layers `with` a part: one in `period`, from `offset` on.
+/// Sets the config's offset and period so that the layers in `with` have a part: one layer in every `period`, starting
+/// at `offset`.
 void one_in(const GgufModel& m, Value& c, const std::string& name, const std::vector<Count>& with) {
   const Count layers = layers_of(c);
   const Count offset = with.empty() ? 0 : with[0], period = with.size() < 2 ? layers : with[1] - with[0];
@@ -138,7 +139,7 @@ void rwkv6(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// The mamba_step for which the attention layers are the layers with KV heads (import/recurrent/plamo.cpp).
+/// The mamba_step for which the attention layers are exactly the layers with KV heads (import/recurrent/plamo.cpp).
 Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count layers) {
   for (Count step = 2; step <= mul(2, layers); ++step) {
     bool same = true;
@@ -168,7 +169,7 @@ void plamo2(const GgufModel& m, Value& c) {
     m.refuse("its recurrence heads and attention heads differ in width; pass the model's config.json");
 }
 
-/// Mamba-2 sizes under the names of granitemoehybrid and falcon_h1.
+/// Mamba-2 sizes under the names that granitemoehybrid and falcon_h1 use.
 void mamba2_sizes(const GgufModel& m, Value& c) {
   c["mamba_n_heads"] = m.count("ssm.time_step_rank");
   c["mamba_d_head"] = state_head_width(m);
@@ -239,7 +240,7 @@ void nemotron_h(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// LFM2: feed_forward_length is the width after block_auto_adjust_ff_dim.
+/// LFM2: feed_forward_length is the width after the adjustment by block_auto_adjust_ff_dim.
 void lfm2(const GgufModel& m, Value& c) {
   const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
   c["layer_types"] = layer_types(kv, layers_of(c), "full_attention", "conv");

@@ -1,5 +1,5 @@
-// GGUF architectures with experts and unusual keys. Sources of the keys: github.com/ggml-org/llama.cpp, conversion/*.py
-// and src/models/*.cpp.
+// GGUF architectures with experts and unusual keys. Sources for the keys: github.com/ggml-org/llama.cpp,
+// conversion/*.py and src/models/*.cpp.
 
 #include <array>
 
@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-/// Sets the window and, according to `slides`, the layer types. If the window is 0, all layers are full.
+/// Sets the window and, from `slides`, the layer types. If the window is 0, all layers have full attention.
 void windows(const GgufModel& m, Value& c, const std::vector<bool>& slides) {
   if (m.count_or("attention.sliding_window", 0) == 0) return;
   c["sliding_window"] = m.count("attention.sliding_window");
@@ -22,7 +22,7 @@ void listed_windows(const GgufModel& m, Value& c) {
   if (m.has("attention.sliding_window")) windows(m, c, m.marks("attention.sliding_window_pattern", layers_of(c)));
 }
 
-/// Layers with experts are sparse, the others dense.
+/// Sets the MLP type of each layer: sparse if it has experts, otherwise dense.
 void mlp_types(const GgufModel& m, Value& c) {
   c["mlp_layer_types"] = Value::array();
   for (Count i = 0; i < layers_of(c); ++i)
@@ -51,7 +51,7 @@ void deepseek4(const GgufModel& m, Value& c) {
   copy(m, c, "expert_shared_count", "n_shared_experts");
 }
 
-/// Grok 2, named "git", has a dense MLP parallel to the experts.
+/// Grok. Grok 2, whose model_type is "git", has a dense MLP parallel to the experts.
 void grok(const GgufModel& m, Value& c) {
   if (!m.in_a_layer("ffn_up.weight")) {
     experts(m, c);
@@ -84,7 +84,7 @@ void bailing_moe(const GgufModel& m, Value& c) {
   c["moe_router_enable_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
 }
 
-/// SmallThinker: if the file has a window, every fourth layer is full, starting with the first.
+/// SmallThinker: if the file has a window, every fourth layer has full attention, starting with the first.
 void smallthinker(const GgufModel& m, Value& c) {
   copy(m, c, "expert_count", "moe_num_primary_experts");
   copy(m, c, "expert_used_count", "moe_num_active_primary_experts");
@@ -107,8 +107,8 @@ void hy_v3(const GgufModel& m, Value& c) {
   c["moe_router_enable_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
 }
 
-/// Whether each layer has a window. sliding_window_pattern is a list, or a number n (default 4): every n-th layer is
-/// full, starting with the first.
+/// Whether each layer has a window. sliding_window_pattern is a list, or a number n (default 4), in which case every
+/// n-th layer has full attention, starting with the first.
 std::vector<bool> laguna_windows(const GgufModel& m, Count layers) {
   constexpr const char* key = "attention.sliding_window_pattern";
   if (m.is_list(key)) return m.marks(key, layers);
@@ -146,7 +146,7 @@ void mellum(const GgufModel& m, Value& c) {
   mlp_types(m, c);
 }
 
-/// Cohere 2 with experts: a layer has one norm for all its sub-layers. No key states the kind of norm.
+/// Cohere 2 with experts: a layer has a single norm for all its sub-layers. No key states the kind of norm.
 void cohere2_moe(const GgufModel& m, Value& c) {
   listed_windows(m, c);
   c["prefix_dense_intermediate_size"] = m.count("feed_forward_length");

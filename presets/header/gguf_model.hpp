@@ -31,7 +31,7 @@ class GgufModel {
   Count count_or(std::string_view key, Count otherwise) const { return has(key) ? count(key) : otherwise; }
   double number_or(std::string_view key, double otherwise) const { return keys_.number_or(full(key), otherwise); }
   bool flag_or(std::string_view key, bool otherwise) const { return keys_.flag_or(full(key), otherwise); }
-  /// One number for each of `layers` layers; a single number applies to all.
+  /// One number for each of `layers` layers; a single number in the file applies to all.
   std::vector<Count> counts(std::string_view key, Count layers) const {
     if (!is_list(key)) return std::vector<Count>(static_cast<std::size_t>(layers), count(key));
     const std::vector<Count> all = keys_.counts(full(key));
@@ -64,7 +64,7 @@ class GgufModel {
     const auto at = tensors_.find(name);
     return at == tensors_.end() ? nullptr : at->second;
   }
-  /// Whether any layer has a tensor of this name: "attn_q.bias".
+  /// Whether any layer has a tensor with this name, such as "attn_q.bias".
   bool in_a_layer(const std::string& name) const {
     return std::any_of(tensors_.begin(), tensors_.end(), [end = "." + name](const auto& t) {
       return t.first.starts_with("blk.") && t.first.ends_with(end);
@@ -102,12 +102,13 @@ class GgufModel {
   std::unordered_map<std::string_view, const CheckpointTensor*> tensors_;
 };
 
-/// Sets `to` to the value of the key `from`, if the file has it.
+/// Sets `to` to the value of the key `from` if the file has it.
 inline void copy(const GgufModel& m, json::Value& config, const char* from, const char* to) {
   if (m.has(from)) config[to] = m.count(from);
 }
 
-/// Number of the model's layers; and the maximum of per-layer numbers, which are 0 in layers without the part.
+/// Number of the model's layers. largest_of(): the maximum of per-layer numbers, which are 0 in layers without the
+/// part.
 inline Count layers_of(const json::Value& config) { return config["num_hidden_layers"].get<Count>(); }
 inline Count largest_of(const std::vector<Count>& all) {
   return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
@@ -120,16 +121,16 @@ inline void experts(const GgufModel& m, json::Value& c, const char* number = "nu
 }
 
 /// Sets the widths of latent attention. In newer files, key_length_mla is the width of a head and key_length the width
-/// of the cached row. `value_width`: width of a head's values, if no key states it.
+/// of the cached row. `value_width`: width of a head's values if no key states it.
 void latent_attention(const GgufModel& m, json::Value& c, Count value_width = 0);
 
-/// github.com/ggml-org/llama.cpp, src/llama-arch.cpp: an architecture's name and keys.
+/// An architecture's name and keys (github.com/ggml-org/llama.cpp, src/llama-arch.cpp).
 struct GgufFamily {
   std::string_view name, model_type;
   void (*more)(const GgufModel&, json::Value&);
   bool by_layer = false;  ///< KV heads and MLP widths are lists by layer, which `more` reads
 };
-/// Families by file: with recurrences or convolutions; with window layers that are listed or follow a rule; with
+/// Families of each file: with recurrences or convolutions; with window layers that are listed or follow a rule; with
 /// experts; without experts; with an encoder.
 std::span<const GgufFamily> gguf_hybrids();
 std::span<const GgufFamily> gguf_windowed();

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Value types (docs/gguf.md, gguf_metadata_value_type), and the byte sizes of fixed-size types.
+/// Value types (docs/gguf.md, gguf_metadata_value_type), and the byte sizes of the fixed-size types.
 enum GgufValue : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, flag, text_value, array, u64, i64, f64 };
 constexpr std::array<std::uint64_t, 13> value_bytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
@@ -121,7 +121,7 @@ json::Value GgufReader::scalar(std::uint32_t type, const std::string& key) {
   }
 }
 
-/// A list of numbers; empty for a long list or a list of strings.
+/// A list of numbers; absent for a long list or a list of strings.
 std::optional<json::Value> GgufReader::list(const std::string& key) {
   const auto type = number<std::uint32_t>();
   const std::uint64_t n = length();
@@ -151,7 +151,7 @@ std::optional<json::Value> GgufReader::value(const std::string& key) {
   if (type == array) return list(key);
   if (type != text_value) return scalar(type, key);
   const std::uint64_t n = length();
-  if (n > max_gguf_name) {  // a chat template, a license
+  if (n > max_gguf_name) {  // for example a chat template or a license
     skip(n);
     return std::nullopt;
   }

@@ -16,15 +16,15 @@
 
 namespace llmcalc {
 
-/// Limits: length of a key or name, number of keys, number of tensors, length of a stored list, and length of the
-/// header. Vocabularies of 262144 strings and their merges take 20 MB.
+/// Limits on the length of a key or name, the number of keys, the number of tensors, the length of a stored list, and
+/// the length of the header. Vocabularies of 262144 strings and their merges take 20 MB.
 inline constexpr std::uint64_t max_gguf_name = 65535, max_gguf_keys = std::uint64_t{1} << 16,
                                max_gguf_tensors = std::uint64_t{1} << 17, max_gguf_list = 4096,
                                max_gguf_header = std::uint64_t{512} << 20;
 
 class GgufReader {
  public:
-  /// Reads the magic number and the version. Throws InputError for other files and versions.
+  /// Reads the magic number and the version. Throws InputError for other files and unsupported versions.
   explicit GgufReader(const BinaryFile& file);
 
   /// The next number, in the file's byte order.
@@ -37,13 +37,13 @@ class GgufReader {
   }
   /// The next length: u64, or u32 in version 1.
   std::uint64_t length() { return version_ == 1 ? number<std::uint32_t>() : number<std::uint64_t>(); }
-  /// The next length as a count below 2^63. `what` names it in errors.
+  /// The next length as a count below 2^63. `what` names it in error messages.
   Count count(const char* what);
-  /// The next length as the number of `what`. Throws InputError if it is above `most`.
+  /// The next length as a number of `what`. Throws InputError if it exceeds `most`.
   std::uint64_t counted(const char* what, std::uint64_t most);
-  /// The next string of at most `most` bytes, printable().
+  /// The next string, of at most `most` bytes, in printable() form.
   std::string text(std::uint64_t most, const char* what);
-  /// The next value with its type: a number, a flag, a string or a list of numbers; empty if it is skipped.
+  /// The next value with its type: a number, a flag, a string or a list of numbers; absent if it is skipped.
   std::optional<json::Value> value(const std::string& key);
 
   std::uint64_t position() const { return position_; }
@@ -59,7 +59,7 @@ class GgufReader {
   std::optional<json::Value> list(const std::string& key);
 
   const BinaryFile& file_;
-  std::vector<std::byte> block_;  ///< bytes from block_begin_ on
+  std::vector<std::byte> block_;  ///< bytes of the file, starting at block_begin_
   std::uint64_t block_begin_ = 0, position_ = 0;
   std::uint32_t version_ = 0;
   bool swapped_ = false;

@@ -1,4 +1,4 @@
-// GGUF architectures whose window layers are listed or follow a rule of the family. Sources of the keys:
+// GGUF architectures whose window layers are listed or follow a rule of the family. Sources for the keys:
 // github.com/ggml-org/llama.cpp, conversion/{gemma,mimo,step3,exaone,afmoe,plamo,muse_glimmer}.py and
 // gguf-py/gguf/constants.py.
 
@@ -12,7 +12,7 @@ namespace {
 
 using json::Value;
 
-/// Sets layer_types and the window from the list of window layers, which it returns.
+/// Sets layer_types and the window from the file's list of window layers, and returns that list.
 std::vector<bool> sliding(const GgufModel& m, Value& c) {
   const std::vector<bool> slides = m.marks("attention.sliding_window_pattern", layers_of(c));
   c["layer_types"] = Value::array();
@@ -21,13 +21,14 @@ std::vector<bool> sliding(const GgufModel& m, Value& c) {
   return slides;
 }
 
-/// Entry in `all` of the first layer with a window, or without one; `otherwise` if there is no such layer.
+/// Entry in `all` of the first layer with (or, if not `sliding`, without) a window; `otherwise` if there is no such
+/// layer.
 Count of_first(const std::vector<Count>& all, const std::vector<bool>& slides, bool sliding, Count otherwise) {
   const auto at = std::find(slides.begin(), slides.end(), sliding);
   return at == slides.end() ? otherwise : all[static_cast<std::size_t>(at - slides.begin())];
 }
 
-/// Sets per-layer inputs, and the number of final layers that read another layer's keys and values.
+/// Sets the per-layer inputs, and the number of final layers that read another layer's keys and values.
 void per_layer(const GgufModel& m, Value& c) {
   const Count width = m.count_or("embedding_length_per_layer_input", 0);
   c["num_kv_shared_layers"] = m.count_or("attention.shared_kv_layers", 0);
@@ -35,8 +36,8 @@ void per_layer(const GgufModel& m, Value& c) {
   if (width > 0) c["vocab_size_per_layer_input"] = m.side("per_layer_token_embd.weight", 0);
 }
 
-/// Gemma 4: layers without V use the keys as values. MLPs have one width, or twice that width in layers that share keys
-/// and values.
+/// Gemma 4: layers without a V matrix use the keys as values. MLPs have one width, or twice that width in layers that
+/// share keys and values.
 void gemma4(const GgufModel& m, Value& c) {
   const Count layers = layers_of(c);
   const std::vector<bool> slides = sliding(m, c);
@@ -122,13 +123,14 @@ void afmoe(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
 
-/// PLaMo 3: all layers but every n-th have a window, if the file states one.
+/// PLaMo 3: if the file states a window, all layers except every n-th have it.
 void plamo3(const GgufModel& m, Value& c) {
   c["window_size"] = m.count_or("attention.sliding_window", c["max_position_embeddings"].get<Count>());
   c["sliding_window_pattern"] = m.count_or("attention.sliding_window_pattern", 8);
 }
 
-/// Muse Glimmer: the converter writes query and key norms that contain a factor; the model's norms have no weights.
+/// Muse Glimmer: the converter writes query and key norms that store a constant factor; the model's norms have no
+/// weights.
 void muse_glimmer(const GgufModel& m, Value& c) { sliding(m, c); }
 
 constexpr std::array gguf_windowed_rows{

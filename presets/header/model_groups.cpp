@@ -23,13 +23,13 @@ bool has_any(std::string_view name, const std::array<std::string_view, N>& parts
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has_part(name, part); });
 }
 
-/// Whether the tensor belongs to T5's decoder, by its prefix in Hugging Face's files or in GGUF.
+/// Whether the tensor belongs to T5's decoder, as its prefix in Hugging Face's files or in GGUF indicates.
 bool is_of_decoder(std::string_view name) {
   const bool of_table = name == "decoder.bias" || name == "decoder.weight";  // ModernBERT's
   return !of_table && (name.starts_with("decoder.") || name.starts_with("dec."));
 }
 
-/// Number of layers of an encoder before a decoder. Only the decoder has cross-attention.
+/// Number of encoder layers before a decoder. Only the decoder has cross-attention.
 Count layers_of_encoder(const Arch& a) {
   if (!a.is_encoder_decoder()) return 0;
   Count first = a.layers;
@@ -48,16 +48,16 @@ bool is_of_head(std::string_view name, const TensorGroup& g) {
   return g.component == Component::lm_head || (g.component == Component::norm && has_any(name, heads));
 }
 
-/// Whether the tensor belongs to an MLP parallel to experts. In Grok 2, which has no dense layers, it has the names of
-/// a dense MLP.
+/// Whether the tensor belongs to an MLP parallel to experts. In Grok 2, which has no dense layers, such an MLP's
+/// tensors have the names of a dense MLP.
 bool is_shared_expert(const Arch& a, std::string_view name) {
   static constexpr std::array<std::string_view, 6> matrices{"gate_proj", "up_proj", "down_proj",
                                                             "ffn_gate",  "ffn_up",  "ffn_down"};
   return a.moe.shared_experts > 0 && a.moe.layers.size() == a.layers && a.mlp_width == 0 && has_any(name, matrices);
 }
 
-/// Whether the tensor belongs to a head that the model's class does not have. A file contains the heads of the class
-/// that was trained.
+/// Whether the tensor belongs to a head that the model's class does not have. Files contain the heads of the class that
+/// was trained.
 bool is_of_other_class(std::string_view name, const ModelHead& head) {
   if (has_part(name, "pooler")) return !head.pooler;
   if (has_part(name, "seq_relationship")) return !head.sentence_pair;
@@ -74,8 +74,8 @@ ModelGroups::ModelGroups(const Checkpoint& c, const Arch& a)
   }
 }
 
-/// Norm and factors of Gemma 4's router by their names in GGUF (llama.cpp, conversion/gemma.py), which in other models
-/// name the scales of a quantized matrix.
+/// Norm and factors of Gemma 4's router by their names in GGUF (llama.cpp, conversion/gemma.py). In other models, these
+/// names denote the scales of a quantized matrix.
 std::optional<Component> ModelGroups::router_part(std::string_view name) const {
   if (!arch_.moe.router_scales) return std::nullopt;
   if (name.ends_with(".ffn_gate_inp.scale")) return Component::norm;
@@ -130,7 +130,8 @@ TensorGroup ModelGroups::of(const CheckpointTensor& t) const {
   if (g.of_modules) return of_modules(t, g);
   if (!g.component) return g;
   if (const auto part = router_part(t.name)) return {.component = *part, .name = component_name(*part)};
-  // Granite 4.0 names a dense MLP "shared_mlp" (hf granitemoehybrid), with or without experts in addition to it.
+  // Granite 4.0 calls a dense MLP "shared_mlp" (hf granitemoehybrid), whether or not there are experts in addition to
+  // it.
   if (g.component == Component::shared_experts && !arch_.has_experts()) {
     g.component = Component::mlp;
     g.name = component_name(Component::mlp);

@@ -15,7 +15,8 @@ class ModelGroups {
   ModelGroups(const Checkpoint& c, const Arch& a);
 
   TensorGroup of(const CheckpointTensor& t) const;
-  /// Layer index in the tensor's name. For a decoder after an encoder, counted from the encoder's first layer.
+  /// Layer index in the tensor's name. In a decoder that follows an encoder, layers are counted from the encoder's
+  /// first layer.
   std::optional<Count> layer(const CheckpointTensor& t) const;
 
  private:
@@ -23,13 +24,14 @@ class ModelGroups {
   TensorGroup of_modules(const CheckpointTensor& t, TensorGroup g) const;
   std::optional<Component> router_part(std::string_view name) const;
   const Mixer* mixer(const CheckpointTensor& t) const;
-  /// Reason why the model does not read the tensor; empty if it does.
+  /// The reason why the model does not read the tensor; absent if it does.
   std::optional<std::string_view> unread(const CheckpointTensor& t, const TensorGroup& g) const;
 
   const Arch& arch_;
   LayerKinds kinds_;
   Count encoder_layers_ = 0, predicting_;
-  bool shared_table_ = false, own_bias_ = false;  ///< T5's "shared.weight"; a masked head's bias under its own name
+  bool shared_table_ = false,
+       own_bias_ = false;  ///< T5's "shared.weight"; a masked-token head's bias under its own name
 };
 
 }  // namespace llmcalc

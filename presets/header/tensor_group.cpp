@@ -44,14 +44,14 @@ bool is_buffer(const Segments& all) {
   return last == "bias" && (before == "attn" || before == "attention");
 }
 
-/// Whether the tensor is the MLP's second matrix in BERT, "layer.0.output.dense.weight"; attention's output matrix is
+/// Whether the tensor is the MLP's second matrix in BERT, "layer.0.output.dense.weight". Attention's output matrix is
 /// under "attention".
 bool is_dense_output(const Segments& all) {
   return all.size() > 3 && all[all.size() - 3] == "output" && before_last(all) == "dense";
 }
 
-/// Place of tensors next to Gemma 4's router: a norm, "router.scale", and a factor per expert, which is counted with
-/// the MLP.
+/// Place of the tensors that accompany Gemma 4's router: a norm, "router.scale", and a factor per expert, which is
+/// counted with the MLP.
 TensorPlace place_beside_router(const Segments& all) {
   if (before_last(all) != "router") return TensorPlace::unknown;
   return all.back() == "scale"              ? TensorPlace::norm
@@ -59,7 +59,7 @@ TensorPlace place_beside_router(const Segments& all) {
                                             : TensorPlace::unknown;
 }
 
-/// Whether the tensor is RWKV-6's gate of the heads, "attention.gate.weight", which is not a router.
+/// Whether the tensor is RWKV-6's gate on the heads' output, "attention.gate.weight", which is not a router.
 bool is_gate_of_heads(const Segments& all) {
   return all.size() > 2 && before_last(all) == "gate" && all[all.size() - 3] == "attention";
 }
@@ -100,8 +100,8 @@ TensorPlace place_in(const Segments& all, Count layers) {
   return first;
 }
 
-/// Whether the tensor is a router's correction bias, or data of a quantized matrix other than values: scales, zeros,
-/// indices, states.
+/// Whether the tensor is a router's correction bias, or data of a quantized matrix other than its values: scales,
+/// zeros, indices, states.
 bool is_besides(const Segments& all) {
   static constexpr std::array<std::string_view, 25> last{"router_bias",
                                                          "expert_bias",

@@ -1,5 +1,5 @@
 #pragma once
-/// The part of a model to which a checkpoint's tensor belongs, by the tensor's name.
+/// The part of a model to which a checkpoint's tensor belongs, derived from the tensor's name.
 
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ namespace llmcalc {
 struct TensorGroup {
   std::optional<Component> component;     ///< absent: the tensor is outside the text model, or its name is unknown
   std::optional<Component> of_modules{};  ///< component of an MTP tensor in its module
-  std::string_view name;  ///< of the component, "vision and audio", "MTP modules", "buffers" or "not recognized"
+  std::string_view name;  ///< name of the component, "vision and audio", "MTP modules", "buffers" or "not recognized"
   bool parameter =
       true;  ///< false: rotary factors, a router's correction, data of a quantized matrix other than its values
   bool packed = false;  ///< packs several values per element, so the shape does not count parameters
@@ -23,8 +23,8 @@ struct TensorGroup {
 inline constexpr std::string_view unknown_group = "not recognized", media_encoders_group = "vision and audio",
                                   prediction_group = "MTP modules";
 
-/// Group of a tensor by its name in checkpoints of Hugging Face and others, or in GGUF. Layers from `layers` on are MTP
-/// modules, unless `layers` is 0.
+/// Group of a tensor by its name in checkpoints of Hugging Face and others, or in GGUF. Layers with indices of at least
+/// `layers` are MTP modules, unless `layers` is 0.
 TensorGroup tensor_group(std::string_view tensor, Count layers);
 
 /// Index of the first MTP layer, recognized by the projection that joins two hidden states (DeepSeek-V3,

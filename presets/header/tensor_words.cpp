@@ -171,7 +171,8 @@ constexpr std::array<std::pair<std::string_view, TensorPlace>, 158> known_words{
     {"v_head", TensorPlace::other_head},
 }};
 
-/// Prefixes of words. DeepSeek-V4 has weights of its residual streams around every half-layer, and at the end.
+/// Places by prefix of a word. DeepSeek-V4 has weights for its residual streams around every half-layer, and at the
+/// end.
 constexpr std::array<std::pair<std::string_view, TensorPlace>, 12> begins{{
     {"hc_head", TensorPlace::lm_head},
     {"output_hc", TensorPlace::lm_head},

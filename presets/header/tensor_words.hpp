@@ -1,12 +1,13 @@
 #pragma once
-/// Meanings of the parts of a tensor's name.
+/// Meanings of the parts of tensor names.
 
 #include <cstdint>
 #include <string>
 
 namespace llmcalc {
 
-/// Places in order of precedence: a norm of experts is a norm, and a router of experts is a router.
+/// Places in order of precedence: an expert's norm is classified as a norm and an expert's router as a router, not as
+/// experts.
 enum class TensorPlace : std::uint8_t {
   buffer,
   rotary,

@@ -55,7 +55,7 @@ Count Config::count(KeyNames keys, Count otherwise) const { return agreed(keys, 
 Count Config::first_size(KeyNames keys, Count otherwise) const {
   std::string_view found;
   for (const std::string_view key : keys)
-    if (has(key) && found.empty()) found = key;  // reads every key, so that all are marked as read
+    if (has(key) && found.empty()) found = key;  // reads every key so that all are marked as read
   if (!found.empty()) forget(keys);
   return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
 }
@@ -88,7 +88,7 @@ bool says_nothing(const json::Value& v) {
 }
 
 std::vector<Config::Unread> Config::unread_values() const {
-  const std::vector<std::string> names = object_.unread();  // in object order
+  const std::vector<std::string> names = object_.unread();  // in the object's key order
   std::vector<Unread> out;
   auto next = names.begin();
   for (const auto& [key, v] : value().get_ref<const json::Value::object_t&>()) {
@@ -113,8 +113,8 @@ std::vector<Config::Unread> Config::unknown() const {
 
 namespace {
 
-/// Number of layers under one of `keys`; otherwise the length of the list of layers, since Nemotron-H's class does not
-/// save the number.
+/// Number of layers, under one of `keys` or, since Nemotron-H's class does not save the number, the length of the list
+/// of layers.
 Count layers_of(const Config& c, const Defaults& d, KeyNames keys) {
   const bool said = std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return c.has(key); });
   for (const char* list : {"layers_block_type", "layer_types"})
@@ -180,7 +180,7 @@ Activation activation(const Config& c, KeyNames keys, std::string_view otherwise
 
 Activation named_activation(const Config& c, const std::string& name) {
   // transformers/activations.py, ACT2FN. Some activations are treated as silu because they have the same cost:
-  // quick_gelu, x sigmoid(1.702 x); swigluoai, the same for a clamped gate, multiplied by the other half + 1 (gpt-oss,
+  // quick_gelu, x sigmoid(1.702 x); swigluoai, the same with a clamped gate, multiplied by the other half + 1 (gpt-oss,
   // MiniMax-M3); situ (Kimi K3), with both factors bounded by tanh.
   static constexpr std::array<std::pair<std::string_view, Activation>, 18> known = {{
       {"relu", Activation::relu},

@@ -1,6 +1,6 @@
 #pragma once
-/// View of a Hugging Face config.json for the families: several names per size, library defaults for omitted keys, and
-/// a distinction between null and absent keys where the library makes one.
+/// View of a Hugging Face config.json for the family importers. It supports several names per size, library defaults
+/// for omitted keys, and a distinction between null and absent keys where the library makes one.
 
 #include <initializer_list>
 #include <memory>
@@ -16,13 +16,14 @@ namespace llmcalc::import {
 
 using KeyNames = std::initializer_list<std::string_view>;
 
-/// Defaults of a family's config class for absent keys. kv_heads = 0: equal to heads. head_dim = 0: hidden / heads.
+/// Defaults of a family's config class for absent keys. kv_heads = 0 means equal to heads; head_dim = 0 means hidden /
+/// heads.
 struct Defaults {
   Count layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, mlp = 0, vocabulary = 0, context = 0;
   bool tied = false;
 };
 
-/// A size that a config omits and its family implies.
+/// A size that a config omits and for which a family default is used.
 struct Assumption {
   std::string key;
   Count value = 0;
@@ -30,7 +31,8 @@ struct Assumption {
 
 class Config {
  public:
-  /// `part`: whether this is part of a composite config. Such parts omit sizes that equal the defaults of their class.
+  /// `part`: whether this is a part of a composite config. Such parts omit sizes that equal the defaults of their
+  /// class.
   Config(const json::Value& value, std::string where, bool part = false)
       : object_(value, std::move(where)), part_(part) {}
 
@@ -39,11 +41,11 @@ class Config {
   /// Whether the key is present, but null.
   bool is_null(std::string_view key) const;
 
-  /// Size under any of `keys`. Throws InputError if it is null, or if it is absent and the config is not part of
+  /// Size under any of `keys`. Throws InputError if it is null, or if it is absent from a config that is not part of
   /// another: transformers writes all of these sizes for a complete model.
   Count required(KeyNames keys, Count otherwise) const;
-  /// Size under any of `keys`. If all are absent, `otherwise`, which is recorded unless it is 0 or 1. Throws InputError
-  /// if two keys disagree.
+  /// Size under any of `keys`. If all are absent, returns `otherwise` and records it unless it is 0 or 1. Throws
+  /// InputError if two keys disagree.
   Count size(KeyNames keys, Count otherwise) const;
   Count size(std::string_view key, Count otherwise) const { return size(KeyNames{key}, otherwise); }
   /// Like size(), for a size that may be 0.
@@ -64,11 +66,11 @@ class Config {
 
   const json::Value* find(std::string_view key) const { return object_.find(key); }
 
-  /// Marks keys as known and without effect.
+  /// Marks keys as known but without effect.
   void ignore(KeyNames keys) const;
   /// Defaults used for omitted keys, whether or not the model needs them.
   const std::vector<Assumption>& assumptions() const { return *assumed_; }
-  /// Removes recorded defaults that a list in the config replaces.
+  /// Removes recorded defaults that are replaced by a list in the config.
   void forget(KeyNames keys) const;
   struct Unread {
     std::string_view key;
@@ -82,9 +84,9 @@ class Config {
   std::vector<Unread> unknown() const;
   /// Throws InputError if two values of the same size differ. `one` and `other` are their names in the config.
   void require_equal(std::string_view one, Count n, std::string_view other, Count m) const;
-  /// Like require_equal() for the value of `key`, if present, and a size that is derived from other keys.
+  /// Like require_equal(), for the value of `key`, if present, and a size derived from other keys.
   void require_repeated(std::string_view key, std::string_view other, Count size) const;
-  /// Throws InputError: "<where>: <sentence>".
+  /// Throws an InputError of the form "<where>: <sentence>".
   [[noreturn]] void refuse(const std::string& sentence) const;
 
   const std::string& where() const { return object_.where(); }
@@ -92,7 +94,7 @@ class Config {
 
  private:
   Count assumed(std::string_view key, Count value) const;
-  /// Number under any of `keys`, read with `read`; see size().
+  /// Number under any of `keys`, read with `read`, as described for size().
   Count agreed(KeyNames keys, Count (json::Object::*read)(std::string_view) const, Count otherwise) const;
 
   json::Object object_;
@@ -107,8 +109,8 @@ std::string named_class(const Config& c);
 bool says_nothing(const json::Value& v);
 
 /// Layers, widths, heads, vocabulary, context and tying under their common names, with a Llama block: serial,
-/// pre-RMSNorm, gated SiLU, RoPE, no biases. Families then override the differences. `layer_keys`: keys for the number
-/// of layers.
+/// pre-RMSNorm, gated SiLU, RoPE, no biases. Families then override what differs. `layer_keys`: keys for the number of
+/// layers.
 Arch base_arch(const Config& config, const Defaults& defaults,
                KeyNames layer_keys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
 
@@ -127,11 +129,11 @@ Activation activation(const Config& config, KeyNames keys, std::string_view othe
 /// Sets a sliding window or chunked attention in `layers`, unless the reach is absent (0) or covers the context.
 void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);
 
-/// The layers outside `set`.
+/// The layers that are not in `set`.
 LayerSet others(const LayerSet& set, Count layers);
 
-/// Sets the mixer of mixer.layers. If these are all layers, it becomes the model's own. No effect if there are no
-/// layers.
+/// Sets the mixer of the layers in mixer.layers. If these are all layers, it becomes the model's own mixer. No effect
+/// if there are no layers.
 void set_mixer(Arch& arch, const LayerMixer& mixer);
 
 /// MTP modules as in DeepSeek-V3; `key` states their number. Each has a layer like the model's last one and a norm, and
@@ -139,7 +141,7 @@ void set_mixer(Arch& arch, const LayerMixer& mixer);
 Mtp modules_like_last(const Config& config, const Arch& arch, std::string_view key = "num_nextn_predict_layers",
                       Count otherwise = 0);
 
-/// Sets experts in `layers`, and removes a dense MLP that is then unused.
+/// Sets the experts, and removes a dense MLP that is no longer used.
 void set_experts(Arch& arch, const Moe& moe);
 
 }  // namespace llmcalc::import

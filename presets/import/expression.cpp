@@ -24,7 +24,7 @@ Expression::Bytes bytes_that(const Is& is) {
   return all;
 }
 
-/// Bytes of \d, \w, \s and, for capital letters, their complements; absent for other letters.
+/// Bytes matched by \d, \w, \s or, for capital letters, their complements; absent for other letters.
 std::optional<Expression::Bytes> named_class(char letter) {
   const char small = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   if (small != 'd' && small != 'w' && small != 's') return std::nullopt;
@@ -42,7 +42,7 @@ struct Repeat {
   std::optional<std::size_t> most = 1;
 };
 
-/// Compiles a pattern to steps, part by part. A repeated part is written once per repetition.
+/// Compiles a pattern to steps, part by part. A repeated part is emitted once per repetition.
 class Writer {
  public:
   explicit Writer(std::string_view pattern) : pattern_(pattern) {
@@ -75,7 +75,7 @@ class Writer {
     return steps_.size() - 1;
   }
 
-  /// a|b|c: a fork to the next alternative before each, and a jump past the last from the end of each.
+  /// a|b|c: before each alternative, a fork to the next one; at the end of each, a jump past the last one.
   void alternatives() {
     std::vector<std::size_t> ends;
     while (true) {
@@ -89,7 +89,7 @@ class Writer {
     for (const std::size_t end : ends) steps_[end].to = steps_.size();
   }
 
-  /// Inserts a fork before the steps from `begin` on, which are shifted by one.
+  /// Inserts a fork before the steps that start at `begin`, which are shifted by one.
   void fork_before(std::size_t begin) {
     put({.does = Does::fork});
     std::rotate(steps_.begin() + static_cast<std::ptrdiff_t>(begin), steps_.end() - 1, steps_.end());
@@ -104,7 +104,7 @@ class Writer {
     while (more() && !sees("|") && !sees(")")) repeated();
   }
 
-  /// An atom and its repetition. The atom is written once to find its end, then once per repetition.
+  /// An atom and its repetition. The atom is first compiled once to find its end, then once per repetition.
   void repeated() {
     const std::size_t begin = at_, first = steps_.size(), looks = lookaheads_;
     atom();
@@ -136,7 +136,8 @@ class Writer {
     at_ = behind;
   }
 
-  /// ?, *, +, {m}, {m,}, {,n} or {m,n}. A following ? or + affects which match is found, not whether there is one.
+  /// Parses ?, *, +, {m}, {m,}, {,n} or {m,n}. A following ? or + affects which match is found, not whether there is
+  /// one.
   Repeat repeat() {
     Repeat r;
     if (take("?"))
@@ -176,7 +177,8 @@ class Writer {
     return n;
   }
 
-  /// One character, class, position or group. Atoms without steps also count, which bounds repetitions of empty parts.
+  /// One character, class, position or group. Atoms that emit no steps are also counted, to bound repetitions of empty
+  /// parts.
   void atom() {
     if (++atoms_ > 4 * Expression::most_steps) throw ExpressionError("too many parts");
     const char c = next();
@@ -216,7 +218,7 @@ class Writer {
       put({.does = Does::byte, .bytes = escaped(c)});
   }
 
-  /// Bytes denoted by an escape, given the letter after its backslash.
+  /// Bytes matched by an escape, given the letter after its backslash.
   static Expression::Bytes escaped(char c) {
     if (const std::optional<Expression::Bytes> named = named_class(c)) return *named;
     if (is_word(c) && c != '_') throw ExpressionError("unknown escape sequence");
@@ -247,7 +249,7 @@ class Writer {
     steps_[step].to = steps_.size();
   }
 
-  /// [a-z_], [^.]: the content of brackets, after the opening one.
+  /// Parses the content of brackets after the opening one: [a-z_], [^.].
   Expression::Bytes byte_class() {
     const bool others = take("^");
     Expression::Bytes all;
@@ -274,8 +276,8 @@ class Writer {
   std::vector<Step> steps_;
 };
 
-/// Matches steps against a text. No step is tried twice at the same position, since the result would be the same, so
-/// time is proportional to steps x text; lookaheads repeat this at each position.
+/// Matches steps against a string. No step is tried twice at the same position, since the result would be the same, so
+/// time is proportional to steps x length; lookaheads repeat this at each position.
 class Matcher {
  public:
   Matcher(const std::vector<Step>& steps, std::string_view text)
@@ -289,7 +291,7 @@ class Matcher {
 
   std::size_t cell(std::size_t step, std::size_t place) const { return step * (text_.size() + 1) + place; }
 
-  /// Whether the steps from `step` on match at any position from `first` to `last`.
+  /// Whether the steps that start at `step` match at any position from `first` to `last`.
   bool run(std::size_t step, std::size_t first, std::size_t last) {
     std::vector<bool> tried(looked_.size());
     std::vector<std::pair<std::size_t, std::size_t>> open;

@@ -21,23 +21,24 @@ class ExpressionError : public std::runtime_error {
 /// and lookahead. Does not support backreferences, lookbehind or flags.
 class Expression {
  public:
-  static constexpr std::size_t longest = 4096;       ///< length of a pattern, in bytes
-  static constexpr std::size_t most_steps = 2048;    ///< instructions, with repeated parts once per repetition
-  static constexpr std::size_t deepest = 32;         ///< nesting depth of parentheses
-  static constexpr std::size_t most_lookaheads = 8;  ///< each reads the rest of the text from every position
+  static constexpr std::size_t longest = 4096;  ///< maximum length of a pattern in bytes
+  static constexpr std::size_t most_steps =
+      2048;  ///< maximum number of instructions, with repeated parts once per repetition
+  static constexpr std::size_t deepest = 32;         ///< maximum nesting depth of parentheses
+  static constexpr std::size_t most_lookaheads = 8;  ///< each may read the rest of the text at every position
 
-  /// Throws ExpressionError.
+  /// Throws ExpressionError if the pattern is not accepted.
   explicit Expression(std::string_view pattern);
 
-  /// Whether the text matches from its start: re.match.
+  /// Whether the pattern matches at the start of the text, like re.match.
   bool begins(std::string_view text) const;
-  /// Whether any part of the text matches: re.search.
+  /// Whether the pattern matches anywhere in the text, like re.search.
   bool within(std::string_view text) const;
 
   using Bytes = std::bitset<256>;
   enum class Does : unsigned char { match, byte, fork, jump, begin, end, boundary, no_boundary, ahead, not_ahead };
-  /// A step of the matcher. A fork continues both at the next step and at `to`. The steps of a lookahead follow it and
-  /// end with a match step just before `to`.
+  /// A step of the matcher. A fork continues at both the next step and `to`. A lookahead is followed by its own steps,
+  /// which end with a match step just before `to`.
   struct Step {
     Does does = Does::match;
     std::size_t to = 0;

@@ -1,6 +1,6 @@
 #pragma once
-/// Models as each family's modeling code builds them from a config. One function per config class; the files in this
-/// folder group them by ancestry and cite the source of each rule ("hf": repository huggingface/transformers,
+/// Models as each family's modeling code builds them from a config. There is one function per config class. The files
+/// in this folder group them by ancestry and cite the source of each rule ("hf": repository huggingface/transformers,
 /// src/transformers/models; "hub": modeling code in a checkpoint's repository).
 
 #include <string_view>
@@ -54,15 +54,15 @@ bool names_encoder_alone(const Config& c);
 /// Qwen2ForRewardModel).
 bool names_labels(const Config& c);
 
-/// Sets multi-head latent attention. q_lora_rank null or 0: queries without a low rank. `attention_bias`: bias of the
-/// two down projections and of o. `defaults`: widths that no key states.
+/// Sets multi-head latent attention. q_lora_rank null or 0: queries without a low rank. `attention_bias`: bias on the
+/// two down-projections and on o. `defaults`: widths used if no key states them.
 void latent_attention(const Config& config, Arch& arch, const Latent& defaults);
 
-/// MTP modules in published checkpoints that are outside the model and excluded from all counts.
+/// MTP modules that published checkpoints contain but that are outside the model and excluded from all counts.
 struct UncountedModules {
   Count modules = 0;
   Count parameters = 0;   ///< of each module; 0: unknown
-  bool if_named = false;  ///< counted if num_nextn_predict_layers states their number
+  bool if_named = false;  ///< counted only if num_nextn_predict_layers states their number
 };
 UncountedModules uncounted_modules(const Config& config, const Arch& arch);
 

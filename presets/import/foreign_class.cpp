@@ -13,12 +13,12 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Words in class names of draft models, in lower case.
+/// Lower-case words that occur in class names of draft models.
 constexpr std::array draft_words = {
     std::string_view{"eagle"},  std::string_view{"draft"}, std::string_view{"dflash"},    std::string_view{"dspark"},
     std::string_view{"medusa"}, std::string_view{"mtp"},   std::string_view{"assistant"}, std::string_view{"nextn"}};
 
-/// Whether this is the class name of a draft model. Eagle 2 and 2.5 are vision-language models (hub
+/// Whether `name` is the class name of a draft model. Eagle 2 and 2.5 are vision-language models (hub
 /// nvidia/Eagle2.5-8B).
 bool names_draft(const std::string& name) {
   const std::string word = lower(name);
@@ -28,7 +28,7 @@ bool names_draft(const std::string& name) {
 }
 
 /// Families whose class names differ from their model_type: hub moonshotai/Kimi-K2-Instruct, xai-org/grok-2,
-/// nvidia/Llama-3_3-Nemotron-Super-49B-v1, Alibaba-NLP/gte-large-en-v1.5; first configs of Falcon, Code Llama, GPT-SW3,
+/// nvidia/Llama-3_3-Nemotron-Super-49B-v1, Alibaba-NLP/gte-large-en-v1.5; early configs of Falcon, Code Llama, GPT-SW3,
 /// Yi and GLM-4.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_names = {{{"kimi_k2", "deepseekv3"},
                                                                                         {"git", "grok1"},
@@ -50,7 +50,7 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-/// Whether two names have the same first four letters, or the shorter one is a prefix.
+/// Whether two names have the same first four letters, or the shorter one is a prefix of the other.
 bool kin(std::string_view a, std::string_view b) {
   const std::size_t compared = std::min({std::size_t{4}, a.size(), b.size()});
   return a.substr(0, compared) == b.substr(0, compared);

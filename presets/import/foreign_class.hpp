@@ -11,7 +11,8 @@ namespace llmcalc::import {
 /// the target's model_type, but different layer shapes and no table or head.
 void refuse_draft(const Config& config);
 
-/// A caveat if the class does not belong to the family of the model_type; empty if it does, or if no class is named.
+/// A caveat if the class does not belong to the family of the model_type; empty if it does, or if the config names no
+/// class.
 std::string foreign_class(const Config& config);
 
 }  // namespace llmcalc::import

@@ -9,7 +9,7 @@ namespace {
 
 using Text = std::string_view;
 
-/// Names or endings of keys, separated by spaces, and the reason why no size depends on these keys.
+/// Names or endings of keys, separated by spaces, and the reason why they do not affect any size.
 struct KeyGroup {
   Text why, words;
 };
@@ -90,7 +90,7 @@ constexpr std::array ends{
     KeyGroup{"training only; occupies no memory",
              "dropout _pdrop dropout_prob dropout_rate drop_path_rate _dropout_p _loss_coef _loss_coeff _loss_weight"}};
 
-/// Whether `match` is true for any word of the list.
+/// Whether `match` returns true for any word in the list.
 template <typename Match>
 bool any_word(Text words, const Match& match) {
   for (std::size_t at = 0; at < words.size();) {
@@ -108,10 +108,10 @@ bool lists_usual_layers(Text key, const json::Value& v) {
          });
 }
 
-/// Whether the key disables the window.
+/// Whether the key's value disables the window.
 bool is_no_window(Text key, const json::Value& v) { return key.starts_with("sliding_window") && v == -1; }
 
-/// Whether the value is a token given as a string, such as "image_token": "<image>".
+/// Whether the value is a token written as a string, such as "image_token": "<image>".
 bool is_token(Text key, const json::Value& v) { return v.is_string() && key.ends_with("_token"); }
 
 }  // namespace

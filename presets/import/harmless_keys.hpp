@@ -1,5 +1,5 @@
 #pragma once
-/// Keys of a config.json that affect no size, count or time of any family, so importers need not read them.
+/// Keys of a config.json that do not affect any size, count or time in any family, so importers need not read them.
 
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace llmcalc::import {
 
-/// Reason why no size depends on a key with this value; empty if some size may. Objects have a reason only if their
+/// The reason why a key with this value does not affect any size; empty if it may. Objects have a reason only if their
 /// content is known.
 std::string_view harmless_reason(std::string_view key, const json::Value& value);
 

@@ -61,7 +61,7 @@ const Family* family_called(const std::string& model_type) {
   return nullptr;
 }
 
-/// The three known types closest in name, even if none is near.
+/// The three known types closest in name, however distant.
 std::string three_nearest(const std::string& type) {
   const std::vector<std::string> near = closest(type, importable_types());
   return fmt::format("{}, {} and {}", in_quotes(near[0]), in_quotes(near[1]), in_quotes(near[2]));
@@ -74,7 +74,7 @@ std::string three_nearest(const std::string& type) {
                   in_quotes(type), three_nearest(type), importable_types().size()));
 }
 
-/// model_type of the text model in a composite config that omits it: "<outer>_text" unless listed here.
+/// model_type of the text model in a composite config that omits it: "<outer>_text" unless it is listed here.
 std::string text_type(const std::string& outer) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> known = {
       {{"llava llava_next llava_next_video video_llava vipllava", "llama"},
@@ -94,7 +94,7 @@ std::string text_type(const std::string& outer) {
 }
 
 /// Keys that lead to the text part of a composite config: in hf; in hub OpenGVLab/InternVL3-8B and others; in hub
-/// deepseek-ai/deepseek-vl2; in hf qwen2_5_omni and qwen3_omni_moe, whose thinker is also a composite.
+/// deepseek-ai/deepseek-vl2; in hf qwen2_5_omni and qwen3_omni_moe, whose thinker is itself a composite config.
 std::vector<std::string> text_keys(const Config& c) {
   for (const char* key : {"text_config", "llm_config", "language_config"})
     if (c.has(key)) return {key};
@@ -103,7 +103,7 @@ std::vector<std::string> text_keys(const Config& c) {
 }
 
 /// The text part of a composite config as a separate config. It inherits "tie_word_embeddings" if it omits that key.
-/// `where` becomes the part's location.
+/// `where` is changed to the part's location.
 json::Value text_part(const Config& outer, std::string& where) {
   const json::Value* part = &outer.value();
   for (const std::string& key : text_keys(outer)) {
@@ -126,10 +126,11 @@ std::string stem(std::string path) {
   return path.ends_with(".json") ? path.substr(0, path.size() - 5) : path;
 }
 
-/// Whether a config came from a named file, not through a pipe.
+/// Whether a config came from a named file rather than through a pipe.
 bool is_named(const std::string& where) { return where != "standard input" && !where.starts_with("/dev/"); }
 
-/// The checkpoint's name if the config has it; else the name of the file, or of the folder of a config.json.
+/// The checkpoint's name if the config states it; otherwise the name of the file, or of the folder that contains a
+/// config.json.
 std::string model_name(const Config& c, const std::string& where) {
   const std::string said = stem(c.text("_name_or_path", ""));
   if (!said.empty()) return said;
@@ -141,9 +142,9 @@ std::string model_name(const Config& c, const std::string& where) {
   return folder.empty() || folder == "." || folder == ".." ? c.text("model_type", "model") : folder;
 }
 
-/// Whether an assumed default is a choice of the family that affects the model. Excludes defaults that are derived from
-/// stated sizes (4 x hidden, equal to heads), that a list of layers replaces, or that belong to a part that this model
-/// does not have.
+/// Whether an assumed default is specific to the family and affects the model. Excludes defaults that are derived from
+/// stated sizes (4 x hidden, equal to heads), that are replaced by a list of layers, or that belong to a part that this
+/// model does not have.
 bool matters(const Config& c, const import::Assumption& assumed, const Arch& a) {
   static constexpr std::array<std::string_view, 11> following = {
       "n_inner",         "ffn_hidden_size",         "num_kv_heads",           "kv_n_heads",
@@ -200,7 +201,7 @@ void add_modules(const Config& c, const Arch& a, std::vector<std::string>& notes
 /// blocks from a cache.
 bool writes_blocks(const Config& c) { return contains({"llada2_moe", "sdar", "sdar_moe"}, c.text("model_type", "")); }
 
-/// Notes on excluded parts, and on family defaults in use.
+/// Caveats about excluded parts, and about family defaults in use.
 std::vector<std::string> caveats(const Config& c, const Arch& a) {
   std::vector<std::string> out;
   add_left_out(c, layers_left_out(c, a), out);
@@ -228,8 +229,8 @@ Arch arch_of(const Family& family, const Config& c) {
   }
 }
 
-/// Head of the class in "architectures": the bare model has no head (MistralModel), and label logits are outside the
-/// model (LlamaForSequenceClassification, Qwen2ForRewardModel). ChatGLM's Model has a vocabulary head (hub
+/// The head that the class in "architectures" has. A bare model has no head (MistralModel), and label logits are
+/// outside the model (LlamaForSequenceClassification, Qwen2ForRewardModel). ChatGLM's Model has a vocabulary head (hub
 /// THUDM/chatglm3-6b), as do classes with Head in their names (GPT2LMHeadModel). The importers of BERT and its
 /// relatives interpret the class themselves.
 enum class ClassHead : std::uint8_t { vocabulary, none, labels };
@@ -241,7 +242,7 @@ ClassHead class_head(const Config& c, const Arch& a) {
   return bare ? ClassHead::none : ClassHead::vocabulary;
 }
 
-/// Removes a head that the class does not have, and notes its replacement.
+/// Removes a head that the class does not have, and adds a caveat if label logits replace it.
 void take_class(ModelCard& card, const Config& c) {
   Arch& a = card.arch;
   const ClassHead head = class_head(c, a);
@@ -276,7 +277,7 @@ ModelCard import_text(const Config& c) {
   return card;
 }
 
-/// Whether a config with the text model's sizes at its top level also has processors for images or audio.
+/// Whether a config that has the text model's sizes at its top level also has processors for images or audio.
 bool has_processors(const Config& c) { return c.has("img_processor") || c.has("audio_processor"); }
 
 /// Adds the encoders. Their caveats precede the text model's.
@@ -302,8 +303,8 @@ void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 
-/// Whether an object in the config, of the text model or an encoder, repeats the value: older readers of composite
-/// configs expect sizes at the top level.
+/// Whether another object in the config, that of the text model or an encoder, contains the same value. Older readers
+/// of composite configs expect sizes at the top level.
 bool repeats_part(const Config& whole, const Config::Unread& u) {
   const auto& parts = whole.value();
   return std::any_of(parts.begin(), parts.end(), [&](const json::Value& part) {
@@ -311,7 +312,7 @@ bool repeats_part(const Config& whole, const Config::Unread& u) {
   });
 }
 
-/// Adds unknown keys of a composite config outside its text model and its encoders.
+/// Adds unknown keys of a composite config that are outside its text model and its encoders.
 void add_unknown_around(const Config& whole, const std::string& path, std::vector<std::string>& out) {
   whole.ignore({"text_config", "vision_config", "audio_config"});
   for (const Config::Unread& u : whole.unknown())
@@ -319,7 +320,7 @@ void add_unknown_around(const Config& whole, const std::string& path, std::vecto
   if (whole.has("thinker_config")) add_unknown_around(whole.object("thinker_config"), "thinker_config.", out);
 }
 
-/// Adds unknown keys of all parts; keys of the quantization block and the encoders come last.
+/// Adds the unknown keys of all parts. Those of the quantization block and the encoders come last.
 void take_unknown(ModelCard& card, const Config& whole, const Config& text) {
   std::vector<std::string> all;
   for (const Config::Unread& u : text.unknown()) all.emplace_back(u.key);

@@ -40,7 +40,7 @@ void require_length(const Config& c, const Arch& a, std::string_view key, std::s
     c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, a.layers, n));
 }
 
-/// Numbers in a string like "3,4,5".
+/// The numbers in a string such as "3,4,5".
 std::vector<Count> numbers_in(const Config& c, std::string_view key, const std::string& text) {
   std::vector<Count> all;
   for (std::size_t from = 0; from < text.size();) {
@@ -160,15 +160,15 @@ LayerSet sparse_or(const Config& c, const Arch& a, const LayerSet& by_rule, KeyN
 
 namespace {
 
-/// Words in the names of per-layer lists that affect no size: activation limits, rotation, tokens, factors, learning
-/// rates, outputs of some layers.
+/// Words in the names of per-layer lists that do not affect any size: activation limits, rotation, tokens, factors,
+/// learning rates, outputs of some layers.
 constexpr std::array sizeless = {std::string_view{"rope"},    std::string_view{"rotary"},
                                  std::string_view{"limit"},   std::string_view{"token_id"},
                                  std::string_view{"scale"},   std::string_view{"multiplier"},
                                  std::string_view{"_lr"},     std::string_view{"_ids"},
                                  std::string_view{"output_"}, std::string_view{"architectures"}};
 
-/// Words in the names of lists that may distinguish layers.
+/// Words in the names of lists whose entries may differ between layers.
 constexpr std::array of_layers = {std::string_view{"layer"},   std::string_view{"type"},  std::string_view{"pattern"},
                                   std::string_view{"heads"},   std::string_view{"width"}, std::string_view{"size"},
                                   std::string_view{"experts"}, std::string_view{"attn"},  std::string_view{"attention"},

@@ -21,7 +21,7 @@ double above_zero(const Config& c, std::string_view key, double otherwise) {
   return x;
 }
 
-/// Like above_zero, but 0 if the key is absent or null.
+/// Like above_zero(), but returns 0 if the key is absent or null.
 double above_zero_or_none(const Config& c, std::string_view key) { return c.has(key) ? above_zero(c, key, 1) : 0; }
 
 RopeScaling scaling_named(const Config& c) {
@@ -42,7 +42,7 @@ double yarn_attention_factor(const Config& c, double factor) {
   return m != 0 && all != 0 ? yarn_magnitude(factor, m) / yarn_magnitude(factor, all) : yarn_magnitude(factor, 1);
 }
 
-/// RoPE with the scaling of `c`, a rope_scaling or rope_parameters object, and the default base `base`.
+/// RoPE with the scaling in `c`, which is a rope_scaling or rope_parameters object, and the default base `base`.
 Rope stretched(const Config& c, const Arch& a, double base) {
   Rope r{.base = above_zero(c, "rope_theta", base), .scaling = scaling_named(c)};
   if (above_zero(c, "partial_rotary_factor", 1) != 1)
@@ -112,7 +112,7 @@ Numerics gemma_numerics(const Config& c, const Arch& a) {
 }
 
 /// hf gemma2/modeling_gemma2.py: scores are scaled by query_pre_attn_scalar instead of the head width; scores and
-/// logits are capped.
+/// logits are soft-capped.
 Numerics gemma2_numerics(const Config& c, const Arch& a) {
   Numerics n = gemma_numerics(c, a);
   n.score_scale = 1 / std::sqrt(above_zero(c, "query_pre_attn_scalar", 256));
@@ -122,8 +122,8 @@ Numerics gemma2_numerics(const Config& c, const Arch& a) {
   return n;
 }
 
-/// hf gemma3/modeling_gemma3.py: like Gemma 2, without caps unless the config has them; layers with a window have a
-/// separate RoPE base, which is never scaled.
+/// hf gemma3/modeling_gemma3.py: like Gemma 2, without soft caps unless the config has them; layers with a window have
+/// a separate RoPE base, which is never scaled.
 Numerics gemma3_numerics(const Config& c, const Arch& a) {
   if (c.flag("use_bidirectional_attention", false))
     c.refuse("\"use_bidirectional_attention\" is true; the reference transformer has only causal attention");

@@ -1,6 +1,6 @@
 #pragma once
-/// Numerics of the families whose checkpoints can be run: scaling factors, caps and rotary embeddings of their modeling
-/// code, which an Arch does not contain.
+/// Numerics of the families whose checkpoints can be run: the scaling factors, caps and rotary embeddings in their
+/// modeling code, which an Arch does not contain.
 
 #include <string>
 #include <vector>

@@ -19,10 +19,10 @@ namespace {
 
 using json::Value;
 
-/// Values of a model file by path, such as "attention.heads". Excludes the file's names.
+/// Values of a model file by path, such as "attention.heads". Excludes names.
 using PartsByPath = std::map<std::string, std::string>;
 
-/// Prefix of the paths of caveats.
+/// Prefix that marks the paths of caveats.
 constexpr std::string_view note = "a note: ";
 
 void add_parts(const Value& v, const std::string& path, PartsByPath& parts) {
@@ -51,13 +51,13 @@ std::optional<PartsByPath> parts_of(const Value& config) {
 /// Maximum value of a dimension.
 constexpr Count largest_size = Count{1} << 40;
 
-/// Resizes a list with one entry per layer, for a different number of layers.
+/// Resizes a list that has one entry per layer to a different number of layers.
 void resize_list(Value& list, std::size_t size) {
   while (list.size() > size) list.erase(list.size() - 1);
   while (list.size() < size) list.push_back(list.back());
 }
 
-/// Whether a string has one capital letter or sign for each of `layers` layers ("M-M*-").
+/// Whether a string has one capital letter or symbol for each of `layers` layers ("M-M*-").
 bool is_pattern(const Value& v, Count layers) {
   if (!v.is_string() || layers <= 2) return false;
   const std::string& text = v.get_ref<const std::string&>();
@@ -83,7 +83,7 @@ Value with_count(const Value& object, const std::string& key, Count n) {
   return changed;
 }
 
-/// Whether a key affects a part of the model, not only notes.
+/// Whether a key affects a part of the model, and not only notes.
 bool names_a_part(const std::vector<std::string>& becomes) {
   return std::any_of(becomes.begin(), becomes.end(), [](const std::string& one) { return one != "a note"; });
 }
@@ -112,7 +112,7 @@ bool is_pattern_of(const Value& object, const Value& text) {
   return std::any_of(object.begin(), object.end(),
                      [&](const Value& v) { return v.is_number_integer() && is_pattern(text, v.get<Count>()); });
 }
-/// The text with its first two distinct letters swapped.
+/// The string with its first two distinct letters swapped.
 std::string swapped_letters(std::string text) {
   const std::size_t other = text.find_first_not_of(text.front());
   if (other != std::string::npos) std::swap(text[0], text[other]);
@@ -126,7 +126,7 @@ Value scaled(Value list, bool up) {
   return list;
 }
 
-/// Variants of the object in which only `key` differs or is missing.
+/// Variants of the object in which only `key` is changed or removed.
 std::vector<Value> others_of(const Value& object, const std::string& key) {
   std::vector<Value> all;
   const Value& v = object[key];
@@ -159,7 +159,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
   return all;
 }
 
-/// A reason why no size depends on a key with `word` in its path.
+/// A reason why a key with `word` in its path does not affect any size.
 struct Reason {
   std::string_view word, why;
   bool of_all = false;  ///< applies to every model; otherwise only to families that read the key
@@ -197,8 +197,8 @@ constexpr std::array reasons{
     Reason{"label2id", "label names", true},
     Reason{"pretraining_tp", "runtime setting", true},
 };
-/// Reason why a key has no effect. `path`: path of the key, including enclosing objects; `read`: whether the importer
-/// read the key.
+/// The reason why a key has no effect. `path`: path of the key, including enclosing objects; `read`: whether the
+/// importer read the key.
 std::string why_nothing(const std::string& path, bool read, std::string_view harmless) {
   for (const Reason& r : reasons)
     if ((read || r.of_all) && path.find(r.word) != std::string::npos) return std::string(r.why);
@@ -208,7 +208,7 @@ std::string why_nothing(const std::string& path, bool read, std::string_view har
 
 bool names_module(const std::string& key) { return key.find('.') != std::string::npos; }
 
-/// Keys of an object that name modules, if there are more than 32.
+/// The keys of an object that name modules, if there are more than 32.
 std::vector<std::string> many_modules(const Value& object) {
   constexpr std::size_t many = 32;
   std::vector<std::string> all;
@@ -234,7 +234,7 @@ class Readings {
  private:
   using Pointer = Value::json_pointer;
 
-  /// Appends the readings of the keys of the object at `at`. Returns whether any key has an effect.
+  /// Appends the readings of the keys in the object at `at`. Returns whether any key has an effect.
   bool read_object(const Pointer& at, const std::string& prefix, std::vector<KeyReading>& out) {
     bool any = false;
     const std::vector<std::string> modules = many_modules(config_.at(at));
@@ -305,15 +305,15 @@ class Readings {
     return std::find(all.begin(), all.end(), one) != all.end();
   }
 
-  /// Whether the key, or an object around it, was never read.
+  /// Whether the key, or an object that contains it, was never read.
   bool is_unread(const std::string& path) const {
     return std::any_of(unread_.begin(), unread_.end(), [&](const std::string& key) {
       return path == key || (path.starts_with(key) && path[key.size()] == '.');
     });
   }
 
-  /// Parts that depend on a number that is repeated in an encoder's config ("out_hidden_size"), found by changing both.
-  /// Returns `otherwise` if changing both affects no part.
+  /// Parts that depend on a number that is repeated in an encoder's config ("out_hidden_size"), found by changing both
+  /// occurrences. Returns `otherwise` if that affects no part.
   std::vector<std::string> with_twins(const Pointer& at, const std::string& key,
                                       std::vector<std::string> otherwise) const {
     const Value& v = config_.at(at)[key];

@@ -1,6 +1,6 @@
 #pragma once
-/// Effect of each key of a config.json, found by importing the config with the key changed or removed: the parts of the
-/// model file that change depend on the key.
+/// The effect of each key of a config.json, found by importing the config with the key changed or removed. The parts of
+/// the model file that then change depend on the key.
 
 #include <string>
 #include <vector>
@@ -14,11 +14,11 @@ struct KeyReading {
   std::string key;                   ///< "text_config.hidden_size"
   std::string value;                 ///< as JSON
   std::vector<std::string> becomes;  ///< parts of the model file that depend on it: "attention.heads 32"
-  std::string why;                   ///< why it has no effect; empty if it has one
+  std::string why;                   ///< the reason why it has no effect; empty if it has one
 };
 
-/// Readings of every key of a config that import_config accepts, in file order. Objects are listed key by key if any of
-/// their keys has an effect. Throws InputError whenever import_config does.
+/// Readings of every key of a config, in file order. Objects are listed key by key if any of their keys has an effect.
+/// Throws InputError if import_config() does not accept the config.
 std::vector<KeyReading> key_readings(const json::Value& config, const std::string& where);
 
 }  // namespace llmcalc

@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-/// The words of an option's value; a flag has none.
+/// An option's value as words of a command; none for a flag.
 std::string value_words(const json::Value& v) {
   if (v == json::Value(true)) return "";
   if (!v.is_array()) return " " + shell_word(setting_text(v));
@@ -41,7 +41,7 @@ json::Value tree_of(const LaunchSettings& settings) {
   return root;
 }
 
-/// A table's own values, then its tables.
+/// Writes a table's own values, then its sub-tables.
 void add_toml(std::string& s, const json::Value& table, const std::string& path) {
   for (const auto& [key, v] : table.items())
     if (!v.is_object()) s += fmt::format("{} = {}\n", key, v.dump());
@@ -98,7 +98,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-/// The line without a comment that begins with '#' outside quotes.
+/// The line without a comment, which begins with '#' outside quotes.
 std::string_view without_comment(std::string_view line) {
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -127,7 +127,7 @@ std::string joined(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }
 
-/// A list of plain values in brackets.
+/// Reads a list of plain values in brackets.
 json::Value read_list(std::string_view text) {
   json::Value all = json::Value::array();
   text = text.substr(1, text.size() - 2);
@@ -168,7 +168,7 @@ LaunchSettings read_toml(std::string_view text, const std::string& where) {
   return all;
 }
 
-/// Reads the lines of a YAML file: nested keys by their indentation.
+/// Reads the lines of a YAML file, whose keys are nested by indentation.
 class YamlReader {
  public:
   YamlReader(std::string_view text, const std::string& where) : text_(text), where_(where) {}
@@ -202,7 +202,7 @@ class YamlReader {
     levels_.push_back({indent, path});
     if (!value.empty()) all_.push_back({path, read_value(value)});
   }
-  /// An item of the list under the last key. Keys inside an item are not settings.
+  /// Reads an item of the list under the last key. Keys inside an item are not settings.
   void read_item(std::size_t indent, std::string_view item) {
     if (in_item_ && indent > *in_item_) return;
     in_item_ = indent;
@@ -228,7 +228,7 @@ LaunchSettings read_json(std::string_view text, const std::string& where) {
   return all;
 }
 
-/// Skips the rest of a text in triple quotes.
+/// Skips the rest of a string in triple quotes.
 void skip_quoted(std::string_view& text, std::string_view line) {
   constexpr std::string_view quotes = "\"\"\"";
   const std::size_t start = line.find(quotes);

@@ -59,7 +59,7 @@ std::string joined(const WordList& words, std::size_t from, std::size_t n, char 
   return out;
 }
 
-/// Format named by the `n` words from index i; empty if there is none.
+/// Format named by the `n` words starting at index i; empty if they name none.
 std::string format_in(const WordList& words, std::size_t i, std::size_t n) {
   const std::string mix = joined(words, i, n, '_'), row = joined(words, i, n, '-');
   if (is_gguf_mix(mix) && mix.find_first_of("0123456789") != std::string::npos && !dtype(row)) return "gguf:" + mix;
@@ -68,7 +68,7 @@ std::string format_in(const WordList& words, std::size_t i, std::size_t n) {
   return dtype(row) ? row : "";
 }
 
-/// Words of a name: formats, words that only imply a format, and others.
+/// The words of a name: formats, words that only imply a format, and other words.
 struct SplitName {
   WordList formats{}, open{}, others{};
 };
@@ -112,7 +112,7 @@ void join_pairs(SplitName& s) {
   s.formats.erase(std::unique(s.formats.begin(), s.formats.end()), s.formats.end());
 }
 
-/// A model with a preset's shape but other stored formats, which its name does not state.
+/// A model that has a preset's shape but other stored formats, which its name does not state.
 struct OtherModel {
   Text preset, word, stored;
 };
@@ -122,8 +122,8 @@ constexpr std::array other_models{
                "bf16,experts=int4-g32 with 'kimi-k2', or use 'kimi-k2.5', which has these formats and a vision "
                "encoder"}};
 
-/// Throws InputError if the name belongs to such a model. Source: hub moonshotai/Kimi-K2-Thinking, config.json, whose
-/// "quantization_config" packs the experts.
+/// Throws InputError if the name belongs to a model in other_models. Source: hub moonshotai/Kimi-K2-Thinking,
+/// config.json, whose "quantization_config" packs the experts.
 void refuse_other_model(Text name, const WordList& words, const Builtin& preset) {
   for (const OtherModel& other : other_models)
     if (preset.name == other.preset && has(words, other.word))
@@ -164,7 +164,8 @@ WeightFormats formats_called(const ModelCard& card, const std::string& format) {
 
 // ---- The table
 
-/// The row's preset in the given format, else in the row's. Throws InputError if no preset has the model's shape.
+/// The row's preset, in the given format if there is one, otherwise in the row's. Throws InputError if no preset has
+/// the model's shape.
 MeantModel from_row(Text name, const NamedModel& row, const std::string& given) {
   if (row.preset.empty())
     throw InputError(fmt::format("{}: {}{}", in_quotes(name), row.why,
@@ -178,7 +179,7 @@ MeantModel from_row(Text name, const NamedModel& row, const std::string& given) 
   return m;
 }
 
-/// The row of an owner's model, or of the same name without owner.
+/// The row for the owner's model, or for the same name without an owner.
 std::optional<NamedModel> row_of(const TypedName& t, const std::string& tag) {
   const std::string tail = t.name + (tag.empty() ? "" : ":" + tag);
   if (!t.owner.empty())
@@ -186,14 +187,15 @@ std::optional<NamedModel> row_of(const TypedName& t, const std::string& tag) {
   return named_model(tail);
 }
 
-/// A tag without words for its format or for properties that do not affect its shape: "70b" of "70b-instruct-q4_K_M".
+/// The tag without words for a format or for properties that do not affect the shape, such as "70b" for
+/// "70b-instruct-q4_K_M".
 std::string size_in_tag(const SplitName& tag) {
   WordList sizes = tag.others;
   for (const Text idle : {"instruct", "chat", "text", "base", "it"}) take(sizes, idle);
   return joined(sizes, 0, sizes.size(), '-');
 }
 
-/// Throws InputError for the name of a family of several sizes. A name spelled as in Ollama ("llama3") means its
+/// Throws InputError for the name of a family with several sizes. A name spelled as in Ollama ("llama3") refers to its
 /// default size.
 void refuse_several_sizes(Text name, const TypedName& t) {
   if (!t.owner.empty() || !t.tag.empty() || spelling(name) == lower(name)) return;
@@ -228,8 +230,8 @@ bool is_size(Text word) {
   return !word.empty() && word.find_first_not_of("0123456789.") == Text::npos;
 }
 
-/// The preset named by the words, or else by the words without release marks. Dates are dropped only if a size remains,
-/// since a family may change its size from one release to the next.
+/// The preset named by the words or, if there is none, by the words without release marks. Dates are dropped only if a
+/// size remains, since a family may change its size from one release to the next.
 const Builtin* preset_of(WordList words) {
   const auto find = [](const WordList& w) { return find_meant(builtin_models(), joined(w, 0, w.size(), '-')); };
   if (const Builtin* preset = find(words)) return preset;
@@ -241,8 +243,8 @@ const Builtin* preset_of(WordList words) {
   return words.empty() ? nullptr : find(words);
 }
 
-/// Assumes the usual format if the name has only the word "gguf", because such repositories contain files of several
-/// formats. Returns whether it did.
+/// Assumes the usual format if the only format word in the name is "gguf", because such repositories contain files in
+/// several formats. Returns whether it did.
 bool assume_usual_gguf(SplitName& s) {
   if (!s.formats.empty() || s.open != WordList{"gguf"}) return false;
   s.open.clear();

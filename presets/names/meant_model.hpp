@@ -11,19 +11,19 @@ namespace llmcalc {
 
 struct MeantModel {
   const Builtin* preset = nullptr;  ///< null: not found
-  std::string format{};             ///< as --weight-precision takes it; empty: not in the name
+  std::string format{};             ///< in the form that --weight-precision accepts; empty: not in the name
   std::string origin{};             ///< relation to the preset; empty: the preset itself
-  std::string source{};             ///< of the relation; empty: from the name's words
+  std::string source{};             ///< source for the relation; empty: derived from the name's words
 };
 
-/// The preset that `name` means, and the weight format named in it: a number format ("bf16", "nvfp4"), a method ("awq",
-/// "gptq-int4", "bnb-4bit"), or a mix of llama-quantize ("q4_k_m"). Takes names of presets, hub ids and URLs, Ollama
-/// tags and names of GGUF files. The table of names (name_table.hpp) takes precedence over the name's own words; words
-/// for tuning, storage and release dates are ignored. A preset's own name and aliases imply no format. Throws
+/// The preset that `name` refers to, and the weight format named in it: a number format ("bf16", "nvfp4"), a method
+/// ("awq", "gptq-int4", "bnb-4bit"), or a mix of llama-quantize ("q4_k_m"). Accepts preset names, hub ids and URLs,
+/// Ollama tags and names of GGUF files. The table of names (name_table.hpp) takes precedence over the name's own words;
+/// words for tuning, storage and release dates are ignored. A preset's own name and aliases imply no format. Throws
 /// InputError if a word implies another weight format without naming it, if two formats conflict, or if no preset has
 /// the shape of a known model.
 MeantModel meant_model(std::string_view name);
-/// The same without the table.
+/// Like meant_model(), but without the table of names.
 MeantModel model_of_words(std::string_view name);
 
 /// Sets the weight format of the preset's card to the one in the name, unless the preset already has this format or a

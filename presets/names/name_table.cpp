@@ -23,13 +23,13 @@ Cells cells_of(Text line) {
 
 Text line_at(Text table, std::size_t start) { return table.substr(start, table.find('\n', start) - start); }
 
-/// Start of the line that contains a position.
+/// Start of the line that contains position `at`.
 std::size_t line_start(Text table, std::size_t at) {
   const std::size_t before = at == 0 ? Text::npos : table.rfind('\n', at - 1);
   return before == Text::npos ? 0 : before + 1;
 }
 
-/// Address of a source. Sources are few and precede the names.
+/// Address of the source with this number. Sources are few and precede the names.
 Text source_of(Text number) {
   const Text table = name_table();
   for (std::size_t at = 0; at < table.size() && table[at] == '#'; at = table.find('\n', at) + 1) {
@@ -48,7 +48,7 @@ std::size_t first_name() {
   return at;
 }
 
-/// Start of the first line whose name is not before `key`.
+/// Start of the first line whose name is not less than `key`.
 std::size_t lower_bound(Text key) {
   const Text table = name_table();
   std::size_t low = first_name(), high = table.size();

@@ -11,7 +11,7 @@ namespace {
 
 using Text = std::string_view;
 
-/// Hubs; a longer one precedes its prefixes.
+/// Hub addresses; a longer one precedes its own prefixes.
 constexpr std::array hubs{Text("huggingface.co/"),
                           Text("hf.co/"),
                           Text("modelscope.cn/models/"),
@@ -30,7 +30,7 @@ bool take_start(Text& text, Text start) {
   return true;
 }
 
-/// "Llama-3.1-8B-Q4_K_M-00001-of-00003" without the shard number.
+/// Removes the shard number, as in "Llama-3.1-8B-Q4_K_M-00001-of-00003".
 Text without_shard(Text name) {
   constexpr Text form = "-00000-of-00000";
   if (name.size() <= form.size()) return name;
@@ -40,7 +40,7 @@ Text without_shard(Text name) {
   return name.substr(0, name.size() - form.size());
 }
 
-/// "Llama-3-8B.Q4_0" as "Llama-3-8B-Q4_0".
+/// Replaces the dot before a mix: "Llama-3-8B.Q4_0" becomes "Llama-3-8B-Q4_0".
 std::string with_dashed_mix(Text name) {
   const std::size_t dot = name.rfind('.');
   std::string dashed(name);
@@ -56,7 +56,7 @@ std::pair<Text, Text> first_and_last(Text path) {
   return {path.substr(0, first), path.substr(last + 1)};
 }
 
-/// The repository of a path on a hub: "owner/name" of "owner/name/tree/main".
+/// The repository in a path on a hub: "owner/name" for "owner/name/tree/main".
 Text repository(Text path) {
   const std::size_t first = path.find('/');
   if (first == Text::npos) return path;

@@ -15,8 +15,9 @@ struct TypedName {
   std::string whole() const;
 };
 
-/// Removes the hub of a URL ("https://huggingface.co/", "hf.co/", "ollama.com/library/", ...), the path after the
-/// repository, the ending of a GGUF file and its shard number. Text that is not a name stays whole in `name`.
+/// Splits a name. Removes the hub from a URL ("https://huggingface.co/", "hf.co/", "ollama.com/library/", ...), the
+/// path after the repository, the ending of a GGUF file and its shard number. Text that is not a name is returned
+/// unchanged in `name`.
 TypedName typed_name(std::string_view text);
 
 }  // namespace llmcalc

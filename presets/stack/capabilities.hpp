@@ -3,7 +3,7 @@
 ///
 /// "capabilities": { "parallelism": ["tp", "pp", "dp"], "schedules": ["1f1b"], ... }
 ///
-/// An absent list is unknown and allows everything; an empty list allows nothing.
+/// A missing list is unknown and allows everything; an empty list allows nothing.
 
 #include <array>
 #include <optional>
@@ -19,12 +19,12 @@ namespace llmcalc {
 enum class Capability : std::uint8_t {
   devices,           ///< vendors: nvidia, amd, intel, gaudi, neuron, tpu, apple, ascend, cpu
   parallelism,       ///< tp, sp, cp, ep, etp, pp, dp, hsdp
-  schedules,         ///< pipeline schedules, by their name in --schedule
+  schedules,         ///< pipeline schedules, by their names in --schedule
   zero,              ///< ZeRO stages 1 to 3 (3: FSDP)
   zero_in_pipeline,  ///< ZeRO stages with more than one pipeline stage
-  context,           ///< methods of context parallelism, by their name in --cp-method
-  offload,           ///< activations, optimizer, weights; in inference weights, experts, kv
-  optimizers,        ///< by their name in --optimizer
+  context,           ///< methods of context parallelism, by their names in --cp-method
+  offload,           ///< activations, optimizer, weights; in inference: weights, experts, kv
+  optimizers,        ///< by their names in --optimizer
   adapters,          ///< training: lora, qlora (on weights below 16 bits)
   drafts,            ///< speculative decoding: model, mtp
   serving            ///< prefix-cache, pools (disaggregation), adapters, swap
@@ -42,7 +42,7 @@ inline constexpr auto choices<Capability> = std::array{Choice{Capability::device
                                                        Choice{Capability::drafts, "drafts"},
                                                        Choice{Capability::serving, "serving"}};
 
-/// Words that a capability may list.
+/// The words that a capability may list.
 std::vector<std::string> capability_words(Capability c);
 /// A word as prose: "tensor parallelism", "ZeRO 3", "zb-v".
 std::string capability_text(Capability c, std::string_view word);

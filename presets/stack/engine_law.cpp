@@ -69,7 +69,7 @@ EngineLaw::ByRanks read_ranks(const json::Object& o) {
   return r;
 }
 
-/// The objects of a list, read one by one.
+/// Reads the objects of a list one by one.
 template <typename Read>
 auto read_list(const json::Object& o, const char* key, const Read& read) {
   std::vector<decltype(read(o))> all;
@@ -87,7 +87,7 @@ void read_logit_bytes(const json::Object& o, EngineLaw& law) {
   each.refuse_unread();
 }
 
-/// SGLang's share, by the formula above.
+/// SGLang's share, computed by the formula in engine_law.hpp.
 double static_share(const EngineLaw::BySize& size, Bytes memory, Count tensor_ranks, Count stages) {
   const double all = static_cast<double>(memory.value) / mib, ranks = static_cast<double>(mul(tensor_ranks, stages));
   const auto share = [&](double reserved) { return std::round(1000 * (all - reserved) / all) / 1000; };

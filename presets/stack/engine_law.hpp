@@ -17,10 +17,10 @@
 ///             "by_memory"?: [{"below_gib"?, "pass_tokens", "graph_batch", "graph_batch_tp4"}], or with
 ///                           "reserved_gib", "reserved_gib_per_rank" instead of the graphs' batches }
 ///
-/// Static share (SGLang, server_args.py, _handle_gpu_memory_settings), in MiB of device memory M: reserved = 512 + 1.5
-/// max(pass_tokens, 2048) + 2 graph_batch + 1024 tp pp / 8, at least 10240 above 60 GiB; share = (M - reserved) / M,
-/// rounded to three digits; "reserved_gib" r and "reserved_gib_per_rank" s: reserved = 1024 (r + s tp pp). The first
-/// entry of "by_memory" with M below its limit applies.
+/// Static share (SGLang, server_args.py, _handle_gpu_memory_settings), in MiB, with device memory M: reserved = 512 +
+/// 1.5 max(pass_tokens, 2048) + 2 graph_batch + 1024 tp pp / 8, at least 10240 above 60 GiB; share = (M - reserved) /
+/// M, rounded to three digits. With "reserved_gib" r and "reserved_gib_per_rank" s: reserved = 1024 (r + s tp pp). The
+/// first entry of "by_memory" whose limit exceeds M applies.
 
 #include <optional>
 #include <vector>
@@ -34,8 +34,9 @@ struct EngineLaw {
   struct BySize {
     std::optional<Bytes> below;
     Count pass_tokens = 8192;
-    Count graph_batch = 256, graph_batch_tp4 = 512;  ///< largest recorded batch; with 4 tensor-parallel ranks or more
-    std::optional<double> reserved_gib;              ///< replaces the formula of the graphs' batches
+    Count graph_batch = 256,
+          graph_batch_tp4 = 512;         ///< largest recorded batch; the same with 4 tensor-parallel ranks or more
+    std::optional<double> reserved_gib;  ///< replaces the formula with the graphs' batches
     double reserved_gib_per_rank = 0;
   };
   struct ByRanks {
@@ -53,12 +54,13 @@ struct EngineLaw {
   std::vector<BySize> by_memory;
 };
 
-/// Throws InputError.
+/// Throws InputError if the object is invalid.
 EngineLaw read_engine_law(const json::Object& o);
 
-/// The entry for a device; null without "by_memory".
+/// The entry of "by_memory" for a device; null if there is no "by_memory".
 const EngineLaw::BySize* size_class(const EngineLaw& law, Bytes memory);
-/// The default share for a device with this memory; `ranks`: tensor-parallel ranks x pipeline stages.
+/// The default share for a device with this memory, for a model on `tensor_ranks` tensor-parallel ranks and `stages`
+/// pipeline stages.
 double default_utilization(const EngineLaw& law, Bytes memory, Count tensor_ranks, Count stages);
 
 }  // namespace llmcalc

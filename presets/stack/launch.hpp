@@ -1,6 +1,6 @@
 #pragma once
-/// How a software stack is launched: the words of its command or the keys of its file for each input. One table serves
-/// both directions, printing (--emit) and reading (--from).
+/// How a software stack is launched: the words of its command or the keys of its file for each input. A single table
+/// serves both directions, printing (--emit) and reading (--from).
 ///
 /// "launch": { "form":     "command", "toml", "yaml", "json" or "modelfile"
 ///             "start"?:   ["vllm serve {model}", ...]: words of the command; the first is printed, all are read
@@ -14,10 +14,10 @@
 ///             "source" }
 ///
 /// ROW: a SETTING, a list of its spellings, or { "setting"?: either of these, "values"?: { INPUT VALUE: WAY or [WAY,
-/// ...] }, "default"?: the input value that need not be printed, or "{INPUT}": that input's value, "absent"?: the input
-/// value if the text has none of them }. WAY: the setting's value, or { SETTING: value, ... } with true for a flag. The
-/// first way is printed, all are read. In an input value "{n}" stands for any text without ':' and ',', which replaces
-/// "{n}" in the way.
+/// ...] }, "default"?: the input value that need not be printed, or "{INPUT}" for that input's value, "absent"?: the
+/// input value if the text has none of the settings }. WAY: the setting's value, or { SETTING: value, ... } with true
+/// for a flag. The first way is printed, and all are read. In an input value, "{n}" stands for any text without ':' and
+/// ',', which replaces "{n}" in the way.
 
 #include <optional>
 #include <string>
@@ -47,7 +47,7 @@ struct LaunchCase {
 struct LaunchRow {
   std::string key;
   std::vector<std::string> names;    ///< spellings of the setting; the first is printed
-  std::vector<LaunchCase> cases;     ///< empty: the setting has the input's own text
+  std::vector<LaunchCase> cases;     ///< empty: the setting's value is the input's own text
   std::optional<std::string> usual;  ///< "default"
   std::optional<std::string> absent;
 };
@@ -66,10 +66,10 @@ struct Launch {
   const LaunchRow* row(std::string_view key) const;
 };
 
-/// Throws InputError.
+/// Throws InputError if the object is invalid.
 Launch read_launch(const json::Object& o);
 
-/// A setting's value as text: true is "on".
+/// A setting's value as text; true becomes "on".
 std::string setting_text(const json::Value& v);
 
 }  // namespace llmcalc

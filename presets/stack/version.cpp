@@ -14,7 +14,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// "0.10.1" as {0, 10, 1}; "b4500" as {4500}. Empty if the text is not a version.
+/// The numbers in a version: {0, 10, 1} for "0.10.1", {4500} for "b4500". Empty if the text is not a version.
 std::vector<Count> numbers_of(std::string_view text) {
   if (text.starts_with('b') || text.starts_with('v')) text.remove_prefix(1);
   std::vector<Count> all;
@@ -38,7 +38,7 @@ bool is_date(std::string_view text) {
   return true;
 }
 
-/// A month includes all of its days.
+/// Whether a version was released by a date. A year or month includes all of its days.
 bool is_released(const SoftwareVersion& v, std::string_view by) {
   return !v.released.empty() && std::string_view(v.released).substr(0, by.size()) <= by;
 }
@@ -60,7 +60,7 @@ std::vector<SoftwareVersion> versions_of(const json::Value& list, const std::str
   return all;
 }
 
-/// Number of entries up to the wanted version.
+/// Number of entries up to the requested version.
 std::size_t entries_to(const std::vector<SoftwareVersion>& all, std::string_view wanted, const std::string& where) {
   const bool date = is_date(wanted);
   if (!date && numbers_of(wanted).empty())

@@ -2,7 +2,7 @@
 /// Versions of a software file. A name may end with a version: "vllm@0.19", "megatron-lm@24.07", "vllm@2026-03".
 ///
 /// "versions": [{ "version", "released"?, "source", ... }], oldest first. An entry states its differences from the
-/// entry before it, the first from the file; objects are merged key by key, and null removes a key.
+/// entry before it, and the first entry those from the file; objects are merged key by key, and null removes a key.
 
 #include <optional>
 #include <string>
@@ -28,16 +28,16 @@ VersionedName versioned(std::string_view text);
 /// Orders versions by their numbers: "0.9" < "0.10" = "0.10.0", "b4500" < "b6000".
 bool is_older(std::string_view a, std::string_view b);
 
-/// A software file at one version: a file without "versions".
+/// A software file at one version: its JSON without "versions".
 struct SoftwareAtVersion {
   json::Value value;
   SoftwareVersion version;                ///< empty name: the file has no versions
-  std::vector<SoftwareVersion> versions;  ///< all, oldest first
+  std::vector<SoftwareVersion> versions;  ///< all versions, oldest first
 };
 
-/// The newest entry that is not newer than `wanted`: by number, or by release date for a date (2026, 2026-03,
-/// 2026-03-28). Without `wanted`, the newest. Throws InputError if `wanted` precedes the first entry or is not a
-/// version, and if the file's versions are not in increasing order.
+/// The newest entry that is not newer than `wanted`, compared by number, or by release date if `wanted` is a date
+/// (2026, 2026-03, 2026-03-28). Without `wanted`, the newest entry. Throws InputError if `wanted` precedes the first
+/// entry or is not a version, or if the file's versions are not in increasing order.
 SoftwareAtVersion at_version(const json::Value& file, std::optional<std::string_view> wanted, const std::string& where);
 
 }  // namespace llmcalc

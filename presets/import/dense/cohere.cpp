@@ -35,7 +35,7 @@ Arch cohere2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers with experts: sparse in mlp_layer_types, or from first_k_dense_replace on.
+/// Layers with experts: those marked sparse in mlp_layer_types, or all from first_k_dense_replace on.
 LayerSet cohere_sparse_layers(const Config& c, const Arch& a) {
   const Count first = c.count("first_k_dense_replace", 0);
   return sparse_or(c, a, LayerSet::every(first, 1, a.layers), {"first_k_dense_replace"});

@@ -9,9 +9,9 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Head of the class named in `architectures`, among classes whose names begin with `model`. Without a class, the bare
-/// model, with or without BERT's pooler. Classification heads are outside the model, whether they follow BERT's pooler
-/// or a separate matrix (RobertaClassificationHead).
+/// Head of the class named in `architectures`, among classes whose names begin with `model`. If no class is named, it
+/// is that of the bare model, with or without BERT's pooler. Classification heads are outside the model, whether they
+/// follow BERT's pooler or a separate matrix (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   const std::string named = named_class(c), name = named.empty() ? model + "Model" : named;
   const bool bert = model == "Bert", pools = bert || model == "Albert";
@@ -28,7 +28,7 @@ ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
            (bert ? ", " : " or ") + model + "ForMaskedLM" + (bert ? more : ""));
 }
 
-/// Common properties of BERT and its relatives: bidirectional attention, biases everywhere, LayerNorms after each
+/// Sets what BERT and its relatives have in common: bidirectional attention, biases everywhere, LayerNorms after each
 /// residual sum and after the embedding, learned positions.
 void make_encoder(Arch& a, const ModelHead& head) {
   a.bidirectional = true;
@@ -59,7 +59,7 @@ Arch bert_layers(const Config& c, const Defaults& d, const std::string& model) {
 }
 Arch bert(const Config& c, const Defaults& d) { return bert_layers(c, d, "Bert"); }
 
-/// BERT with positions that start after the padding position (create_position_ids_from_input_ids): tokens never use the
+/// BERT with positions that start after the padding position (create_position_ids_from_input_ids). Tokens never use the
 /// rows up to pad_token_id (1), so 514 rows provide 512 positions.
 Arch roberta_layers(const Config& c, const Defaults& d, const std::string& model) {
   Arch a = bert_layers(c, d, model);
@@ -100,7 +100,7 @@ NormKind gte_norm(const Config& c) {
 }
 
 /// hub Alibaba-NLP/new-impl, modeling.py, for the GTE models and, under "gte", Snowflake's: BERT with RoPE or learned
-/// positions, and gated MLPs with a bias only on the last matrix; no pooler, unless the caller requests it.
+/// positions, and gated MLPs with a bias only on the last matrix; no pooler unless the caller requests it.
 Arch gte(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const std::string named = named_class(c);
@@ -121,7 +121,7 @@ Arch gte(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Sets an embedding of this width, followed by a biased projection if its width differs from the layers'.
+/// Sets an embedding of this width, followed by a biased projection if its width differs from that of the layers.
 void set_narrow_ends(Arch& a, Count width) {
   a.embedding_width = width;
   a.narrow_ends = width != a.hidden;
@@ -212,7 +212,7 @@ Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
 }
 Arch t5(const Config& c, const Defaults& d) { return t5_layers(c, d, "relu"); }
 
-/// hf mt5/modeling_mt5.py: T5 with gated MLPs. The files have a separate head, as their configs state, even if the
+/// hf mt5/modeling_mt5.py: T5 with gated MLPs. The files have a separate head, as their configs state, even though the
 /// config class of later versions ties it.
 Arch mt5(const Config& c, const Defaults& d) { return t5_layers(c, d, "gated-gelu"); }
 
@@ -267,8 +267,8 @@ Arch modernbert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf modernbert_decoder/modeling_modernbert_decoder.py: the same layers in a decoder, with windows of local_attention
-/// / 2 tokens and the head for masked tokens.
+/// hf modernbert_decoder/modeling_modernbert_decoder.py: the same layers as a decoder, with windows of local_attention
+/// / 2 tokens and the masked-token head.
 Arch modernbert_decoder(const Config& c, const Defaults& d) {
   Arch a = modernbert_layers(c, d);
   set_reach(a, {c.size("local_attention", 128) / 2}, modernbert_local(c, a));

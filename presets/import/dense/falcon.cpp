@@ -6,10 +6,10 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf falcon/modeling_falcon.py. One flag, `bias`, for all projections; LayerNorms always have a bias; plain GELU MLP
-/// of 4 x hidden. KV heads: `num_kv_heads` under the new decoder architecture, regardless of multi_query; else 1 or
-/// all. A parallel block has one norm, or ln_attn and ln_mlp (num_ln_in_parallel_attn, 2 by default under the new
-/// architecture). Tied by default.
+/// hf falcon/modeling_falcon.py. One flag, `bias`, applies to all projections; LayerNorms always have a bias; plain
+/// GELU MLP of 4 x hidden. KV heads: `num_kv_heads` under the new decoder architecture, regardless of multi_query;
+/// otherwise 1 or all. A parallel block has one norm, or ln_attn and ln_mlp (num_ln_in_parallel_attn, 2 by default
+/// under the new architecture). Tied by default.
 Arch falcon(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const bool new_architecture = c.flag("new_decoder_architecture", false);
@@ -49,8 +49,8 @@ Arch bloom(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// attn_config of MPT: KV heads by attn_type, and the kind of positions. Learned positions are used only without ALiBi
-/// and RoPE.
+/// Reads MPT's attn_config: KV heads by attn_type, and the kind of positions. Learned positions are used only without
+/// ALiBi and RoPE.
 void mpt_attention(const Config& c, const Config& attention, Arch& a) {
   const std::string type = attention.text("attn_type", "multihead_attention");
   const Count grouped = attention.size("kv_n_heads", a.heads);
@@ -70,7 +70,8 @@ void mpt_attention(const Config& c, const Config& attention, Arch& a) {
     a.qk_norm = bias ? QkNorm::per_head_bias : QkNorm::per_head;
 }
 
-/// MLP of MPT: expansion_ratio x hidden wide, possibly fractional, unless ffn_config states a width; gated for mptglu.
+/// Sets MPT's MLP. Its width is expansion_ratio x hidden, with a possibly fractional ratio, unless ffn_config states a
+/// width; it is gated for mptglu.
 void mpt_mlp(const Config& c, Arch& a) {
   const double ratio = c.number("expansion_ratio", 4);
   if (!(ratio > 0) || ratio > 1024)
@@ -85,8 +86,8 @@ void mpt_mlp(const Config& c, Arch& a) {
 }
 
 /// hf mpt/modeling_mpt.py for the defaults, github mosaicml/llm-foundry llmfoundry/models/mpt/modeling_mpt.py for flags
-/// in the checkpoints' own code: no_bias (default true) removes every bias, including the norms'; qk_ln norms q and k
-/// over their whole width. Tied by default.
+/// that only the checkpoints' own code has: no_bias (default true) removes every bias, including the norms'; qk_ln
+/// norms q and k over their whole width. Tied by default.
 Arch mpt(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const bool bias = !c.flag("no_bias", true);

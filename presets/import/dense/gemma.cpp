@@ -98,17 +98,18 @@ Arch gemma3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers [first, end) of the model.
+/// Layers of the model from `first` on.
 LayerSet layers_from(const Arch& a, Count first) { return LayerSet::every(first, 1, a.layers); }
 
-/// Layer index from an object key: "5" or "05".
+/// Layer index given as an object key: "5" or "05".
 Count full_layer_number(const Config& c, const std::string& name) {
   if (name.empty() || name.size() > 6 || name.find_first_not_of("0123456789") != std::string::npos)
     c.refuse("expected layer numbers, got " + in_quotes(name));
   return leading_whole(name);
 }
 
-/// Entry of per_layer_config for the full layers. Transformers 5 writes one entry per layer: {"5": {"head_dim": 512}}.
+/// The entry of per_layer_config that applies to the full layers. Transformers 5 writes one entry per layer: {"5":
+/// {"head_dim": 512}}.
 Config full_layers_config(const Config& c, const LayerSet& full) {
   const Config by_layer = c.object("per_layer_config");
   LayerSet named;
@@ -144,8 +145,8 @@ void set_full_heads(const Config& c, Mixer& full, const LayerSet& layers) {
   if (!full.key_is_value) full.kv_heads = kv_heads;
 }
 
-/// Mixers of Gemma 4. Window layers with their own keys and values have the model's mixer. Full layers have heads of
-/// global_head_dim and, with attention_k_eq_v, num_global_key_value_heads whose keys are also the values. The last
+/// Sets Gemma 4's mixers. Window layers with their own keys and values have the model's mixer. Full layers have heads
+/// of global_head_dim and, with attention_k_eq_v, num_global_key_value_heads whose keys are also the values. The last
 /// layer is full, regardless of layer_types (hf configuration_gemma4.py).
 void gemma4_mixers(const Config& c, Arch& a, Count first_shared, Count usual_window) {
   const LayerSet listed = layers_of_type(c, a, "sliding_attention").value_or([&] {
@@ -170,8 +171,8 @@ void gemma4_mixers(const Config& c, Arch& a, Count first_shared, Count usual_win
   for (const LayerMixer& m : {global, shared_slide, shared_full}) set_mixer(a, m);
 }
 
-/// Experts parallel to the dense MLP of every layer, each with separate norms; the router has a norm, and a factor per
-/// expert.
+/// Adds experts parallel to the dense MLP of every layer, each with separate norms; the router has a norm, and a factor
+/// per expert.
 void gemma4_experts(const Config& c, Arch& a) {
   if (!c.flag("enable_moe_block", false)) return;
   set_experts(a, {.experts = c.size("num_experts", 128),
@@ -198,7 +199,7 @@ Arch gemma4_layers(const Config& c, const Defaults& d, Count usual_window) {
   return a;
 }
 
-/// hf gemma4/modeling_gemma4.py, the text model: also has experts and per-layer inputs.
+/// hf gemma4/modeling_gemma4.py, the text model: with experts and per-layer inputs.
 Arch gemma4(const Config& c, const Defaults& d) {
   Arch a = gemma4_layers(c, d, 512);
   gemma4_experts(c, a);
@@ -232,7 +233,7 @@ Arch muse_glimmer(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// MLP widths: one, or a list by layer with at most two different widths.
+/// Sets MLP widths: one width, or a list by layer with at most two different widths.
 void gemma3n_mlps(const Config& c, Arch& a) {
   const std::vector<Count> widths = c.counts("intermediate_size");
   if (static_cast<Count>(widths.size()) != a.layers)
@@ -251,9 +252,9 @@ void gemma3n_mlps(const Config& c, Arch& a) {
 }
 
 /// hf gemma3n/modeling_gemma3n.py, the text model: Gemma 4's norms, per-layer inputs and shared keys and values, with
-/// one head width; residual streams with alternating updates, and a low rank parallel to attention. Every fifth layer
-/// is full. The sparsity of a layer's gate (activation_sparsity_pattern) changes no count. Checkpoints have key and
-/// value matrices for layers that share keys and values; these are unused and not counted.
+/// one head width; residual streams with alternating updates, and a low-rank branch parallel to attention. Every fifth
+/// layer is full. The sparsity of a layer's gate (activation_sparsity_pattern) changes no count. Checkpoints have key
+/// and value matrices even for layers that share keys and values; these are unused and not counted.
 Arch gemma3n(const Config& c, const Defaults& d) {
   const bool listed = c.has("intermediate_size") && c.find("intermediate_size")->is_array();
   Arch a = gemma(c, d);

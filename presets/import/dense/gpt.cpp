@@ -4,8 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Common part of GPT-2 and its relatives: LayerNorm with bias, a plain MLP with biases, of 4 x hidden unless a width
-/// is given.
+/// Sets what GPT-2 and its relatives have in common: LayerNorm with bias, and a plain MLP with biases, of width 4 x
+/// hidden unless a width is given.
 Arch gpt_arch(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;

@@ -14,7 +14,7 @@ struct NasBlock {
   Count kv_heads = 0, mlp_width = 0;
 };
 
-/// Throws InputError for unsupported variants in the modeling code: a linear layer in place of the part, sinks, a
+/// Throws InputError for unsupported variants that the modeling code has: a linear layer in place of the part, sinks, a
 /// window, experts.
 void refuse_others(const Config& part) {
   if (part.flag("replace_with_linear", false))
@@ -48,7 +48,7 @@ Count block_mlp_width(const Config& part, Count hidden) {
   return mul(ceil_div(static_cast<Count>(2 * factor * static_cast<double>(hidden) / 3), 256), 256);
 }
 
-/// Entries with attention, an MLP or both. Other entries have no parameters and need no computation.
+/// The entries with attention, an MLP or both. Other entries have no parameters and perform no computation.
 std::vector<NasBlock> blocks(const Config& c, const Arch& a) {
   const json::Value* list = c.find("block_configs");
   if (list == nullptr || !list->is_array() || static_cast<Count>(list->size()) != a.layers)
@@ -75,7 +75,7 @@ LayerSet layers_with(const std::vector<NasBlock>& all, Count value, const Part& 
   return set;
 }
 
-/// Distinct values of part(block), starting with the first nonzero one; 0 comes last.
+/// Distinct values of part(block), starting with the first nonzero one and ending with 0.
 template <typename Part>
 std::vector<Count> values_of(const std::vector<NasBlock>& all, const Part& part) {
   std::vector<Count> values;

@@ -29,8 +29,8 @@ Arch phi3(const Config& c, const Defaults& d) {
 }
 
 /// hf phi4_multimodal/modeling_phi4_multimodal.py, hub microsoft/Phi-4-multimodal-instruct ("phi4mm"): Phi-3 with sizes
-/// at the top level, next to the encoders'. Its low-rank adapters for images and sound (vision_lora, speech_lora) count
-/// with the encoders.
+/// at the top level, next to the encoders' sizes. Its low-rank adapters for images and sound (vision_lora, speech_lora)
+/// are counted with the encoders.
 Arch phi4_multimodal(const Config& c, const Defaults& d) {
   c.ignore({"embd_layer", "vision_lora", "speech_lora"});
   return phi3(c, d);

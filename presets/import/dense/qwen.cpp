@@ -4,8 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Sets sliding windows if use_sliding_window is true: in layers from max_window_layers on, or in the layers named by
-/// layer_types.
+/// Sets sliding windows if use_sliding_window is true: in layers from max_window_layers on, or in those that
+/// layer_types names.
 void qwen_window(const Config& c, Arch& a, Count first_by_default) {
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
   const Count first = c.count("max_window_layers", first_by_default);

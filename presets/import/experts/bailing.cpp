@@ -49,7 +49,8 @@ Arch sarvam_moe(const Config& c, const Defaults& d) {
 /// hub inclusionAI/LLaDA2.0-mini, modeling_llada2_moe.py: Ling 2.0, but generates tokens in blocks.
 Arch llada2_moe(const Config& c, const Defaults& d) { return bailing_layers(c, d, {256, 8, 512, true}); }
 
-/// Layers with softmax attention: the last of each group of layer_group_size, and those after the last whole group.
+/// Layers with softmax attention: the last of each group of layer_group_size layers, and those after the last whole
+/// group.
 LayerSet last_of_groups(const Config& c, const Arch& a) {
   const Count group = c.size("layer_group_size", 1), whole = a.layers / group * group;
   LayerSet set = LayerSet::every(group - 1, group, a.layers);
@@ -57,7 +58,7 @@ LayerSet last_of_groups(const Config& c, const Arch& a) {
   return set;
 }
 
-/// Sets lightning attention in all layers without softmax attention, with keys and values for every head.
+/// Sets lightning attention, with keys and values for every head, in all layers without softmax attention.
 void lightning_layers(const Config& c, Arch& a) {
   if (c.flag("use_qkv_bias", false) || c.flag("use_bias", false))
     c.refuse("\"use_qkv_bias\" or \"use_bias\" is true; linear attention with biases is not supported");

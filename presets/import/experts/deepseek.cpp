@@ -36,9 +36,9 @@ LayerSet deepseek_sparse_layers(const Config& c, const Arch& a, Count first_dens
   return sparse_or(c, a, regular, {"first_k_dense_replace", "moe_layer_freq"});
 }
 
-/// DeepSeek's mixture: layers after the first dense ones have n_routed_experts, and n_shared_experts of the same width
-/// fused into one MLP; no biases. The load-balancing bias (topk_method noaux_tc) is a buffer. n_routed_experts null:
-/// all layers are dense.
+/// Sets DeepSeek's mixture: layers after the first dense ones have n_routed_experts, and n_shared_experts of the same
+/// width fused into one MLP; no biases. The load-balancing bias (topk_method noaux_tc) is a buffer. n_routed_experts
+/// null: all layers are dense.
 void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
   const LayerSet layers = deepseek_sparse_layers(c, a, d.first_dense);
   const Count width = c.size("moe_intermediate_size", d.width);
@@ -76,7 +76,7 @@ Arch deepseek_v2(const Config& c, const Defaults& d) {
 }
 
 /// hf deepseek_v3/modeling_deepseek_v3.py; also hub moonshotai/Kimi-K2-Instruct. num_nextn_predict_layers adds MTP
-/// modules outside the model (arXiv:2412.19437, 2.2); files contain copies of the table and head for them.
+/// modules outside the model (arXiv:2412.19437, 2.2), for which files contain copies of the table and head.
 Arch deepseek_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, deepseek_latent);
@@ -142,7 +142,8 @@ void sparse_attention(const Config& c, Arch& a, Count heads) {
   shared.indexer.shared = true;
   shared.layers = layers_without_indexer(c, a);
   set_mixer(a, shared);
-  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of)) --a.mtp.mixer_of;  // a module has its own indexer
+  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of))
+    --a.mtp.mixer_of;  // a module runs its own indexer
 }
 
 /// hub deepseek-ai/DeepSeek-V3.2, inference/model.py; hf deepseek_v32/: DeepSeek-V3 with sparse attention.
@@ -239,7 +240,7 @@ Arch dots1(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers with KDA: kda_layers, counted from 1; or the layers named by layer_types (hf); else all but every fourth.
+/// Layers with KDA: kda_layers, counted from 1; or those that layer_types names (hf); otherwise all but every fourth.
 LayerSet kda_layers(const Config& c, const Config& linear, const Arch& a) {
   const LayerSet usual = others(LayerSet::every(3, 4, a.layers), a.layers);
   return said_layers(c, {{"kda_layers", listed_layers(linear, a, "kda_layers", 1)},
@@ -247,7 +248,7 @@ LayerSet kda_layers(const Config& c, const Config& linear, const Arch& a) {
       .value_or(usual);
 }
 
-/// Sizes under the names of linear_attn_config (hub), or at the config's top level (hf).
+/// A KDA recurrence whose sizes are under the names of linear_attn_config (hub), or at the config's top level (hf).
 Recurrent kimi_delta(const Config& linear, const char* heads_key, const char* width_key, const char* taps_key) {
   const Count heads = linear.size(heads_key, 32), width = linear.size(width_key, 128);
   return {.kind = RecurrentKind::kimi_delta,
@@ -261,7 +262,7 @@ Recurrent kimi_delta(const Config& linear, const char* heads_key, const char* wi
           .chunk = 64};
 }
 
-/// Checks sizes of linear_attn_config that the config repeats.
+/// Checks sizes of linear_attn_config that the config states a second time.
 void check_repeated(const Config& c, const Recurrent& r) {
   c.require_repeated("linear_num_heads", "\"num_heads\" of \"linear_attn_config\"", r.heads);
   c.require_repeated("linear_head_dim", "\"head_dim\" of \"linear_attn_config\"", r.head_dim);

@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// The layers' compression ratios from compress_ratios. Entries after the layers belong to MTP modules.
+/// Each layer's compression ratio from compress_ratios. Entries after those of the layers belong to MTP modules.
 std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) {
   if (!c.has("compress_ratios")) return std::nullopt;
   std::vector<Count> all = counts_per_layer(c, a, "compress_ratios", true);
@@ -28,7 +28,7 @@ void require_rates(const Config& c) {
     rates.refuse("expected 4 for \"compressed_sparse_attention\" and 128 for \"heavily_compressed_attention\"");
 }
 
-/// The layers' compression ratios from layer_types (hf).
+/// Each layer's compression ratio from layer_types (hf).
 std::optional<std::vector<Count>> typed_ratios(const Config& c, const Arch& a) {
   require_rates(c);
   const auto words = layer_words(
@@ -52,8 +52,8 @@ std::vector<Count> ratios(const Config& c, const Arch& a) {
   return all;
 }
 
-/// Number of rotated elements per head: qk_rope_head_dim, or from partial_rotary_factor, which transformers saves
-/// instead.
+/// Number of rotated elements per head: qk_rope_head_dim, or derived from partial_rotary_factor, which transformers
+/// saves instead.
 Count rotated(const Config& c, const Arch& a) {
   if (c.has("qk_rope_head_dim") || !c.has("partial_rotary_factor")) return c.count("qk_rope_head_dim", 64);
   const double share = c.number("partial_rotary_factor", 0.125);
@@ -61,7 +61,7 @@ Count rotated(const Config& c, const Arch& a) {
   return static_cast<Count>(static_cast<double>(a.head_dim) * share);
 }
 
-/// Mixer of the layers that pool `ratio` tokens. With ratio 4, pools overlap and an indexer selects them.
+/// Mixer of layers that pool `ratio` tokens. With ratio 4, pools overlap and an indexer selects among them.
 Mixer pooling(const Config& c, Mixer m, Count ratio) {
   m.compressed.ratio = ratio;
   m.compressed.overlap = ratio == 4;
@@ -99,16 +99,16 @@ void compressed_attention(const Config& c, Arch& a) {
   set_reach(a, reach, own);
 }
 
-/// Whether compress_ratios has a 0 after the layers' entries, as it does with MTP modules.
+/// Whether compress_ratios has a 0 after the entries of the layers, as it does if there are MTP modules.
 bool ends_in_window(const Config& c, const Arch& a) {
   if (!c.has("compress_ratios")) return true;  // transformers saves no entries for MTP modules
   const std::vector<Count> all = c.counts("compress_ratios");
   return std::ssize(all) > a.layers && all.back() == 0;
 }
 
-/// hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock: a layer without pooling; projections of the token's
-/// embedding and of every residual stream; a separate norm and stream weights before the head; table and head are the
-/// model's.
+/// Sets MTP modules (hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock): a layer without pooling;
+/// projections of the token embedding and of every residual stream; a separate norm and stream weights before the head;
+/// the model's table and head.
 void set_modules(const Config& c, Arch& a) {
   const std::vector<Count> all = ratios(c, a);
   const auto first = std::find(all.begin(), all.end(), 0);

@@ -9,10 +9,10 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Input of a group of experts; also the index into lists of two entries.
+/// Input that a group of experts reads; also the index into lists with two entries.
 enum class Reader : std::size_t { text, images };
 
-/// Number under `key`; the reader's entry if `key` is a list with entries for text and for images.
+/// Number under `key`. If `key` is a list with entries for text and for images, the entry for `reader`.
 Count number_for(const Config& c, std::string_view key, Reader reader, Count otherwise) {
   const json::Value* v = c.find(key);
   if (v == nullptr || !v->is_array()) return c.count(key, otherwise);
@@ -75,8 +75,8 @@ bool has_image_experts(const Config& text) {
   return widths != nullptr && widths->is_array() && text.text("model_type", "").starts_with("ernie4_5_");
 }
 
-/// Every layer with experts has a vision_moe parallel to its text_moe (Ernie4_5_VLMoeMoeBlock): a router n h, and n
-/// experts of gate, up, down 3 h m. Shared experts read both inputs.
+/// Parameters of the vision_moe that every layer with experts has parallel to its text_moe (Ernie4_5_VLMoeMoeBlock): a
+/// router n h, and n experts of gate, up, down 3 h m. Shared experts read both inputs.
 Count image_experts(const Config& text, Count hidden) {
   Arch a;
   a.layers = text.size("num_hidden_layers", 28);

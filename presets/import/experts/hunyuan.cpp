@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Checks that the keys for the head width in Hunyuan's own code and in hf agree.
+/// Checks that the head width in Hunyuan's own key equals the one in hf's.
 void check_head_width(const Config& c, const Arch& a) {
   c.require_repeated("attention_head_dim", "the head width (\"head_dim\")", a.head_dim);
 }
@@ -23,7 +23,7 @@ Arch hunyuan(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Number under `key`, which may be a list with an entry per layer if all entries are equal.
+/// Number under `key`, which may also be a list with an entry per layer if all entries are equal.
 Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, Count otherwise) {
   const json::Value* v = c.find(key);
   if (v == nullptr || !v->is_array()) return c.size(key, otherwise);
@@ -53,8 +53,8 @@ void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
 }
 
 /// Cross-layer attention (arXiv:2405.12981): of every cla_share_factor layers, the first has keys and values, which the
-/// others read. The others normalize the keys with separate weights, which count here as factors of the queries: the
-/// scores are the same, since these norms follow the rotation.
+/// others read. The others normalize the keys with separate weights. These count as query scales here: the scores are
+/// the same, since the norms follow the rotation.
 void share_between_layers(const Config& c, Arch& a) {
   c.ignore({"cla_share_factor"});
   if (!c.flag("use_cla", false)) return;

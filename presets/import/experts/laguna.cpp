@@ -18,7 +18,7 @@ std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
 
 using HeadKinds = InplaceVector<LayerMixer, 4>;
 
-/// The entry of `kinds` with this number of heads and this reach; if there is none, a new entry that otherwise equals
+/// The entry of `kinds` with this number of heads and this reach. If there is none, adds one that otherwise equals
 /// `own`.
 LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count heads, const Reach& reach) {
   for (LayerMixer& kind : kinds)
@@ -32,8 +32,8 @@ LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count
   return kinds.push(kind);
 }
 
-/// Sets mixers: the model's own mixer is the first layer's; layers with another number of heads have separate mixers,
-/// with or without the window.
+/// Sets mixers. The first layer's mixer becomes the model's own; layers with another number of heads have separate
+/// mixers, with or without the window.
 void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& slide) {
   const std::vector<Count> heads = laguna_heads(c, a);
   const Reach near{window < a.context ? window : 0};
@@ -51,7 +51,7 @@ void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& sl
   for (const LayerMixer& kind : kinds) set_mixer(a, kind);
 }
 
-/// Gate on attention's output for a config value: true or "per-head", or "per-element".
+/// Gate on attention's output for a config value, which is true or "per-head", or "per-element".
 AttentionGate gate_called(const Config& c, const json::Value& said) {
   if (said == true || said == "per-head") return AttentionGate::per_head;
   if (said == "per-element") return AttentionGate::per_channel;

@@ -17,7 +17,7 @@ LayerSet rope_layers(const Config& c, const Arch& a) {
   return set;
 }
 
-/// moe_layers, or every interleave_moe_layer_step-th layer; no layer if the step is 0 (Llama Guard 4).
+/// Layers with experts: moe_layers, or every interleave_moe_layer_step-th layer; none if the step is 0 (Llama Guard 4).
 LayerSet expert_layers(const Config& c, const Arch& a) {
   const Count step = c.count("interleave_moe_layer_step", 1);
   const LayerSet regular = step == 0 ? LayerSet() : LayerSet::every(step - 1, step, a.layers);

@@ -17,7 +17,7 @@ Arch mimo(const Config& c, const Defaults& d) {
 }
 
 /// MTP modules with the attention of the first window layer and the MLP of the first dense layer. If the model has no
-/// such layers, its modules are unknown.
+/// such layers, the modules are unknown.
 Mtp modules_of_layers(const Config& c, const Arch& a, Count otherwise) {
   Mtp m = modules_like_last(c, a, "num_nextn_predict_layers", otherwise);
   const LayerSet dense = others(a.moe.layers, a.layers);
@@ -125,7 +125,7 @@ LayerMixer step_window(const Config& c, const Arch& a) {
   return window;
 }
 
-/// Throws InputError if a list of heads per layer contradicts the keys for all layers of a kind.
+/// Throws InputError if a list of heads per layer contradicts the keys that apply to all layers of a kind.
 void require_heads(const Config& c, const Arch& a, const LayerMixer& window) {
   const LayerSet full = others(window.layers, a.layers);
   if (heads_per_layer(c, a, window.layers).value_or(window.heads) != window.heads ||

@@ -53,7 +53,7 @@ Arch minimax_m2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Keys for an indexer's sizes, in sparse_attention_config (hub) or at the config's top level (hf).
+/// Names of the keys for an indexer's sizes, in sparse_attention_config (hub) or at the config's top level (hf).
 struct BlockIndexer {
   std::string_view heads, width, top_k, block, local;
 };
@@ -73,7 +73,7 @@ Indexer block_indexer(const Config& c, const BlockIndexer& keys) {
           .block = c.size(keys.block, 128)};
 }
 
-/// Layers with an indexer according to sparse_attention_config. The indexer has no values.
+/// Layers with an indexer, from sparse_attention_config. The indexer has no values.
 LayerSet sparse_blocks(const Config& s, const Arch& a) {
   s.ignore({"sparse_score_type"});
   const LayerSet sparse = marked_layers(s, a, "sparse_attention_freq").value_or(LayerSet::all(a.layers));
@@ -83,8 +83,8 @@ LayerSet sparse_blocks(const Config& s, const Arch& a) {
   return sparse;
 }
 
-/// Attention to blocks that an indexer selects, in layers marked in `sparse_attention_freq` or named minimax_m3_sparse
-/// in layer_types; the others attend to all tokens.
+/// Sets attention to blocks that an indexer selects, in layers marked in `sparse_attention_freq` or named
+/// minimax_m3_sparse in layer_types; the others attend to all tokens.
 void block_sparse_attention(const Config& c, Arch& a) {
   const auto typed = layers_of_type(c, a, "minimax_m3_sparse");
   LayerMixer sparse;

@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// num_local_experts experts of intermediate_size in every layer, num_experts_per_tok active per token, no biases.
+/// Sets num_local_experts experts of intermediate_size in every layer, num_experts_per_tok active per token, no biases.
 Moe mixture(const Config& c, const Arch& a, Count experts, Count top_k) {
   return {.experts = c.size({"num_local_experts", "num_experts"}, experts),
           .top_k = c.size("num_experts_per_tok", top_k),
@@ -65,7 +65,8 @@ Arch dbrx(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// github xai-org/grok-1 model.py (ffn_size): two thirds of widening_factor x hidden, rounded up to a multiple of 8.
+/// Width of an MLP (github xai-org/grok-1 model.py, ffn_size): two thirds of widening_factor x hidden, rounded up to a
+/// multiple of 8.
 Count grok_width(const Config& c, Count hidden) {
   const Count width = mul(c.size("widening_factor", 8), hidden, 2) / 3;
   return c.size({"ffn_size", "intermediate_size"}, mul(8, ceil_div(width, 8)));

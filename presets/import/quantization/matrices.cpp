@@ -34,8 +34,8 @@ void queries_keys_values(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (v > 0) p(both({"v_proj", "wv"}, fused_names), v, hidden, m.qkv_bias);
 }
 
-/// Grouped attention. A gate per channel is fused with the queries (Qwen3-Next) or is a separate matrix (AFMoE), as is
-/// a gate per head (Step 3.5).
+/// Grouped attention. A gate per channel is fused with the queries (Qwen3-Next) or stored as a separate matrix (AFMoE),
+/// like a gate per head (Step 3.5).
 void grouped(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   queries_keys_values(l, m, hidden);
@@ -119,7 +119,7 @@ void mix(const NamedLayer& l, const Mixer& m, Count hidden) {
   recurrent_matrices(l, m.recurrent, hidden);
 }
 
-/// `in`: width of the MLP's input and output.
+/// Matrices of an MLP. `in`: width of its input and output.
 void feed_forward(const NamedLayer& l, const Arch& a, Component c, const NameChoices& parents, Count width, Count in,
                   Count groups = 1) {
   const bool biased = c == Component::experts ? a.moe.expert_bias : a.mlp_bias;
@@ -173,7 +173,7 @@ void dense(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   if (a.mlp_receptance) l.matrix(Component::mlp, {"feed_forward"}, {"receptance"}, a.hidden, a.hidden);
 }
 
-/// Attention and a dense MLP twice, and experts parallel to them (LongCat).
+/// Two pairs of attention and dense MLP, and experts parallel to them (LongCat).
 void shortcut_layer(const NamedLayer& l, const Arch& a, const LayerKind& kind) {
   for (const char* half : {"0", "1"}) {
     latent(l, a.mixer(kind.mixer), a.hidden, {fmt::format("self_attn.{}", half)});
@@ -226,8 +226,8 @@ void routers(const NamedLayer& l, const Arch& a) {
   if (a.moe.shared_gate) l.matrix(Component::router, {"mlp"}, {"shared_expert_gate"}, 1, a.hidden);
 }
 
-/// The projection that joins an MTP module's inputs: one matrix for both, or two matrices that are packed like the
-/// others.
+/// The projection that joins an MTP module's inputs: one matrix for both inputs, or two matrices that are packed like
+/// the others.
 void join(const Arch& a, const MtpModule& m, const std::function<void(const Matrix&)>& visit) {
   const bool apart = !m.token.empty();
   for (const std::string& name : {m.join, m.token})

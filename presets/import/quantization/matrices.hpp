@@ -1,5 +1,5 @@
 #pragma once
-/// Matrices of a model under the module names of its checkpoint.
+/// A model's matrices under the module names of its checkpoint.
 
 #include <functional>
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace llmcalc::import {
 
-/// A matrix, or one kind of matrix of all experts in a layer. Families have different names for the same matrix: each
-/// of `paths` is one name.
+/// A matrix, or one kind of matrix of all experts in a layer. Families have different names for the same matrix;
+/// `paths` lists them.
 struct Matrix {
   Component component;
   std::vector<std::string> paths;
   Count groups = 1, rows = 0, columns = 0;  ///< number of experts, and shape of one expert's matrix
   bool biased = false;                      ///< the model adds a bias to its output
-  bool by_name = false;                     ///< only picked by a group that names it, not by a group for all matrices
+  bool by_name = false;                     ///< matched only by a group that names it, not by a group for all matrices
   bool is_table = false;                    ///< the token embedding
   Count numbers() const { return mul(groups, rows, columns); }
 };
@@ -30,10 +30,10 @@ Matrix token_embedding(const Arch& arch);
 void for_each_router(const Arch& arch, const std::function<void(const Matrix&)>& visit);
 
 /// Calls visit(const Matrix&) for the matrices of all layers and for an untied head, as stored in the files of a family
-/// (a model_type), where fused matrices count as one matrix. Excludes routers and tables.
+/// (a model_type). Fused matrices count as one matrix. Excludes routers and tables.
 void for_each_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 
-/// Like for_each_router() and for_each_matrix(), for MTP modules. The matrix that joins a hidden state and a token's
+/// Like for_each_router() and for_each_matrix(), for MTP modules. The matrix that joins a hidden state and a token
 /// embedding stays in the config's dtype unless a block names it: no published checkpoint packs it with the others
 /// (Qwen3.5-27B-FP8, GLM-5-FP8, DeepSeek-V3, NVIDIA's in NVFP4).
 void for_each_mtp_router(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);

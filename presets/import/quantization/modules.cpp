@@ -11,7 +11,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Prefixes of a language model's module names in checkpoints, with or without encoders; longer ones first.
+/// Prefixes of a language model's module names in checkpoints, with or without encoders, longest first.
 constexpr std::array<std::string_view, 8> text_prefixes{"model.language_model.model.",
                                                         "language_model.model.",
                                                         "model.language_model.",
@@ -21,15 +21,16 @@ constexpr std::array<std::string_view, 8> text_prefixes{"model.language_model.mo
                                                         "backbone.",
                                                         "model."};
 
-/// A name or a pattern without a prefix in text_prefixes. Prefixes of encoders and MTP modules before "layers." are
-/// kept, because these modules are outside the language model.
+/// The name or pattern with any prefix from text_prefixes removed. Prefixes of encoders and MTP modules before
+/// "layers." are kept, because these modules are outside the language model.
 std::string in_text_model(const std::string& name) {
   for (const std::string_view prefix : text_prefixes)
     if (name.starts_with(prefix)) return name.substr(prefix.size());
   return name;
 }
 
-/// "model.layers.0." picks the same modules as "model.layers.0": some lists contain parts of names.
+/// Removes a trailing dot, because "model.layers.0." matches the same modules as "model.layers.0": some lists contain
+/// parts of names.
 std::string without_last_dot(std::string name) {
   if (name.ends_with('.')) name.pop_back();
   return name;
@@ -50,7 +51,8 @@ bool is_plain(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
 }
 
-/// Literal prefix of an expression, "mlp." of "mlp\\.(gate|up)_proj", without characters that are optional or repeated.
+/// The literal prefix of an expression, such as "mlp." for "mlp\\.(gate|up)_proj", without characters that are optional
+/// or repeated.
 std::string plain_begin(const std::string& pattern) {
   std::string out;
   for (std::size_t i = 0; i < pattern.size();) {
@@ -81,7 +83,7 @@ bool has_alternatives(const std::string& pattern) {
   return false;
 }
 
-/// Compiles an expression. Most expressions are of the form ".*name.*" or begin with it; searching the name at any
+/// Compiles an expression. Most expressions are of the form ".*name.*" or begin with it. Searching for the name at any
 /// position is faster than matching.
 NameExpression name_expression(const std::string& pattern) {
   constexpr std::string_view any = ".*";
@@ -96,7 +98,7 @@ NameExpression name_expression(const std::string& pattern) {
   return e;
 }
 
-/// Whether the expression matches from any position, which requires its literal prefix in the text.
+/// Whether the expression matches at any position. This requires that the text contain its literal prefix.
 bool is_matched_anywhere(const NameExpression& e, const std::string& text) {
   if (text.find(e.name) == std::string::npos) return false;
   return !e.rest || e.rest->within(text);
@@ -110,10 +112,10 @@ bool is_matched(const NameExpression& e, const std::string& path) {
                                       [&](std::string_view prefix) { return matches(std::string(prefix) + path); });
 }
 
-/// Whether a name without its prefix is in the language model's layers: "mtp.layers.0" is not.
+/// Whether a name without its prefix is in the language model's layers; "mtp.layers.0" is not.
 bool is_of_layers(const std::string& name) { return name == "layers" || name.starts_with("layers."); }
 
-/// Calls visit(part) for every run of whole dotted segments in `path` until it returns true.
+/// Calls visit(part) for every run of whole dotted segments in `path`, until a call returns true.
 template <typename Visit>
 bool any_part(const std::string& path, Visit visit) {
   for (std::size_t from = 0; from != std::string::npos;) {

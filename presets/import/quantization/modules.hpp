@@ -1,5 +1,5 @@
 #pragma once
-/// Patterns by which a quantization block picks modules of a checkpoint.
+/// Patterns by which a quantization block selects modules of a checkpoint.
 
 #include <cstddef>
 #include <optional>
@@ -12,32 +12,32 @@
 
 namespace llmcalc::import {
 
-/// A name with *, ? or [...], which also picks every module below a matching one.
+/// A name with *, ? or [...], which also matches every module below a matching one.
 struct NameGlob {
   std::string begin;   ///< literal prefix
-  std::string module;  ///< pattern of the module
-  std::string below;   ///< pattern of modules below it
+  std::string module;  ///< pattern for the module
+  std::string below;   ///< pattern for modules below it
 };
 
 /// A regular expression for module names.
 struct NameExpression {
   std::optional<Expression> rest{};  ///< absent: `name` is the whole pattern
-  std::string name{};                ///< literal prefix, if it matches from any position
-  bool anywhere = false;             ///< matches from any position, not only from the start
+  std::string name{};                ///< literal prefix, if it matches at any position
+  bool anywhere = false;             ///< matches at any position, not only at the start
 };
 
-/// A set of modules: dotted names ("lm_head", "model.layers.0.mlp"), names with * ("*.attn.*"), or regular expressions
-/// ("re:.*self_attn.*"). A name picks its module and, with `below`, every module below it.
+/// A set of modules, given by dotted names ("lm_head", "model.layers.0.mlp"), names with * ("*.attn.*"), or regular
+/// expressions ("re:.*self_attn.*"). A name matches its module and, with `below`, every module below it.
 class Modules {
  public:
   Modules() = default;
-  /// Throws ExpressionError.
+  /// Throws ExpressionError if a regular expression is not accepted.
   explicit Modules(const std::vector<std::string>& patterns, bool below = true);
 
   /// Whether the set contains the module. `path` begins with "layers.", or names a module outside the model's layers:
   /// "lm_head", "mtp.layers.0".
   bool contain(const std::string& path) const;
-  /// Whether the set has names only, without globs and expressions; only then is names() complete.
+  /// Whether the set has only names, without globs and expressions. Only then is names() complete.
   bool has_names_alone() const { return globs_.empty() && expressions_.empty(); }
   const std::unordered_set<std::string>& names() const { return names_; }
   bool reaches_below() const { return below_; }
@@ -53,7 +53,7 @@ class Modules {
 /// Finds the first of many sets of modules that names a path, in time independent of the number of sets.
 class NamedModules {
  public:
-  /// Adds the names of a set. If two sets have the same name, the first applies.
+  /// Adds the names in a set. If two sets have the same name, the first one applies.
   void add(const Modules& set, std::size_t number);
   /// Lowest number of a set that names the path; absent if there is none.
   std::optional<std::size_t> first(const std::string& path) const;

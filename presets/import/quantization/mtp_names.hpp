@@ -9,13 +9,13 @@
 
 namespace llmcalc::import {
 
-/// Names of one module.
+/// Names in one module.
 struct MtpModule {
   std::string mixer, mlp;   ///< prefixes of the layer's two halves
-  std::string join, token;  ///< name of the joining matrix, or of its two halves; `token` is empty if it is one matrix
+  std::string join, token;  ///< name of the joining matrix, or of its two halves; `token` is empty for a single matrix
 };
 
-/// All modules of the model under the names of a family (a model_type).
+/// All MTP modules of the model, under the names that a family (a model_type) uses.
 std::vector<MtpModule> mtp_modules(const Arch& arch, std::string_view family);
 
 }  // namespace llmcalc::import

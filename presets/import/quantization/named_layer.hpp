@@ -14,7 +14,7 @@ namespace llmcalc::import {
 
 using NameChoices = std::vector<std::string>;
 
-/// Visits a layer's matrices under their names in hf and in a checkpoint's own code. `fused` and `visit` must outlive
+/// Visits a layer's matrices under their names in hf and in the checkpoints' own code. `fused` and `visit` must outlive
 /// it.
 class NamedLayer {
  public:
@@ -47,15 +47,15 @@ inline NameChoices both(NameChoices names, const NameChoices& others) {
 
 inline const NameChoices attention_names{"self_attn", "attn", "attention", "self_attention", "mixer"};
 
-/// A layer's attention matrices, under the given parents.
+/// A layer's attention matrices under the given parent modules.
 class Projections {
  public:
   Projections(const NamedLayer& l, NameChoices parents) : l_(l), parents_(std::move(parents)) {}
   void operator()(const NameChoices& leaves, Count rows, Count columns, bool biased = false) const {
     l_.matrix(Component::attention, parents_, leaves, rows, columns, 1, biased);
   }
-  /// A matrix in a module with other parameters. Only a group that names it picks it, because groups for all matrices
-  /// cover modules with a single matrix.
+  /// A matrix in a module that has other parameters. Only a group that names it matches it, because groups for all
+  /// matrices cover modules with a single matrix.
   void parameter(const char* leaf, Count rows, Count columns, Count groups = 1) const {
     l_.matrix(Component::attention, parents_, {leaf}, rows, columns, groups, false, true);
   }

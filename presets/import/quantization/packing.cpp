@@ -6,14 +6,14 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Bytes of the state's text, including the shape as "[out, in]".
+/// Size of the state's text in bytes, including the shape as "[out, in]".
 Bytes state_bytes(const Packing& p, const Matrix& m) {
   if (p.state.empty()) return {};
   const std::string shape = fmt::format("[{}, {}]", m.rows, m.columns);
   return Bytes(static_cast<Count>(p.state.size() - Packing::shape_mark.size() + shape.size()));
 }
 
-/// Bytes of the padding scales in the last tiles.
+/// Bytes of the scales that pad the last tiles.
 Bytes filled_bytes(const Packing& p, const Matrix& m) {
   if (!p.tiled_scales) return {};
   const auto whole = [](Count n, Count tile) { return mul(ceil_div(n, tile), tile); };

@@ -9,17 +9,17 @@
 namespace llmcalc::import {
 
 struct Packing {
-  DType format;           ///< the matrix's nominal format, which also determines the price of its matmuls
-  Format bytes;           ///< exact bytes of a matrix: the format, or a variant of it
+  DType format;           ///< the matrix's nominal format, which also determines how its matmuls are priced
+  Format bytes;           ///< format with the exact bytes of a matrix: `format`, or a variant of it
   std::string state{};    ///< bitsandbytes: text of its state without the shape; empty: no state
-  bool own_bias = false;  ///< a matrix without a bias stores a bias of zeros, 16 bits per row
-  /// Scales with one byte per group fill tiles of 128 rows and 4 groups (cuBLAS's layout, which torchao stores).
+  bool own_bias = false;  ///< a matrix without a bias is stored with a bias of zeros, 16 bits per row
+  /// Scales of one byte per group fill tiles of 128 rows and 4 groups (cuBLAS's layout, which torchao stores).
   bool tiled_scales = false;
   bool flat = false;  ///< groups continue across rows, as if all values were one row
   constexpr static std::string_view shape_mark = "SHAPE";
 };
 
-/// A packing that is an entry of `formats`.
+/// A packing for an entry of `formats`.
 Packing packing(DType format);
 
 /// Bytes of the matrix, or of all experts' matrices.

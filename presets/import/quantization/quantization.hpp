@@ -19,9 +19,9 @@ struct StoredWeights {
   std::vector<std::string> unknown_keys{};         ///< keys of the block that were never read
 };
 
-/// From `dtype` (`torch_dtype`) and `quantization_config`, of the whole config or of its text part. Embedding, norms
-/// and routers keep the dtype, as do the modules that the block excludes. Throws InputError for an unknown method or
-/// setting.
+/// Reads `dtype` (`torch_dtype`) and `quantization_config` from the whole config or from its text part. Embedding,
+/// norms and routers keep the dtype, as do the modules that the block excludes. Throws InputError for an unknown method
+/// or setting.
 StoredWeights stored_weights(const Config& whole, const Config& text, const Arch& arch);
 
 }  // namespace llmcalc::import

@@ -4,8 +4,8 @@
 
 namespace llmcalc::import {
 
-/// Visits the matrices of a layer's recurrence, under the names of each kind's own code. Excludes convolutions and
-/// per-head vectors. `hidden`: width of the model.
+/// Visits the matrices of a layer's recurrence under the names in each kind's own code. Excludes convolutions and
+/// per-head vectors. `hidden`: model width.
 void recurrent_matrices(const NamedLayer& l, const Recurrent& r, Count hidden);
 
 }  // namespace llmcalc::import

@@ -16,7 +16,7 @@ namespace {
 
 using json::Object;
 
-/// The method named by the block or implied by its keys.
+/// The quantization method named by the block or implied by its keys.
 std::string method_of(const Object& q) {
   if (q.has("quant_method")) return lower(q.text("quant_method"));
   if (q.has("quant_algo")) return "modelopt";
@@ -55,7 +55,7 @@ bool is_kept(const Scheme& s, const Matrix& m) {
   return (m.is_table && !s.table_as_other) || is_in(s.kept, m);
 }
 
-/// Indexes groups by name, since blocks with a group for each of thousands of modules are common.
+/// Indexes groups by name, since some blocks have a separate group for each of thousands of modules.
 void index_groups(Scheme& s) {
   for (std::size_t i = 0; i < s.groups.size(); ++i) {
     const Modules& targets = s.groups[i].targets;

@@ -16,34 +16,34 @@ struct Scheme {
     std::optional<Packing> packing{};  ///< absent: in the config's dtype
     Modules targets{};                 ///< empty: all matrices
     std::optional<DType> products{};   ///< format of both operands if inputs are also quantized; absent: 16 bits
-    std::string said{};                ///< targets as written in the block, for a note if they match no matrix
+    std::string said{};                ///< targets as written in the block, for a caveat if they match no matrix
   };
   std::vector<Group> groups{};         ///< a matrix belongs to the first group whose targets match it
-  Modules kept{};                      ///< modules in the config's dtype, regardless of groups
+  Modules kept{};                      ///< modules that stay in the config's dtype, regardless of groups
   bool head_as_other = false;          ///< the head is packed like other matrices unless the block excludes it
   bool table_as_other = false;         ///< the token embedding is packed like other matrices
   bool routers_as_others = false;      ///< routers are packed like other matrices
   Count cache_bits = 0;                ///< bits of the KV cache for which the checkpoint has scales; 0: no scales
-  std::vector<std::string> caveats{};  ///< properties that the block leaves open
-  std::vector<std::string> unread{};   ///< unread keys with values that may matter
-  NamedModules named{};                ///< groups that consist of names, by index
+  std::vector<std::string> caveats{};  ///< properties that the block does not specify
+  std::vector<std::string> unread{};   ///< unread keys whose values may matter
+  NamedModules named{};                ///< groups that consist only of names, by index
   std::vector<std::size_t> others{};   ///< indices of the other groups
 };
 
-/// Inputs of a block other than its own keys.
+/// Inputs for reading a block other than its own keys.
 struct SchemeContext {
   std::string model_type;  ///< needed because Qwen3.5 stores the scales of fp8 blocks in bf16, DeepSeek-V4 in one byte
   std::string dtype;       ///< dtype of unquantized tensors, as named by PyTorch
   bool fp4_experts = false;  ///< "expert_dtype": "fp4" (DeepSeek-V4)
 };
 
-/// Reads the block. Throws InputError for an unknown method or setting.
+/// Reads a quantization block. Throws InputError for an unknown method or setting.
 Scheme scheme(const json::Object& q, const SchemeContext& context);
 
-/// Group of a matrix; null: it is kept in the config's dtype.
+/// Group of a matrix; null if it stays in the config's dtype.
 const Scheme::Group* group_of(const Scheme& s, const Matrix& m);
 
-/// Packing of a matrix; absent: it is in the config's dtype.
+/// Packing of a matrix; absent if it is in the config's dtype.
 std::optional<Packing> packing_of(const Scheme& s, const Matrix& m);
 
 }  // namespace llmcalc::import

@@ -81,20 +81,20 @@ Arch with_experts(const Config& c, const Defaults& d, Count experts, Count top_k
 
 Arch qwen3_5_moe(const Config& c, const Defaults& d) { return with_experts(c, d, 256, 8); }
 
-/// No key states the number of MTP modules: Qwen3-Next-80B-A3B's files have one module, Qwen3-Coder-Next's have none.
+/// No key states the number of MTP modules; Qwen3-Next-80B-A3B's files have one module, Qwen3-Coder-Next's have none.
 Arch qwen3_next(const Config& c, const Defaults& d) {
   Arch a = with_experts(c, d, 512, 10);
   set_modules(c, a, 1);
   return a;
 }
 
-/// Whether the RoPE base is null in the config, which means no RoPE.
+/// Whether the config's RoPE base is null, which means no RoPE.
 bool says_no_rotation(const Config& c) {
   if (c.has("rope_parameters")) return c.object("rope_parameters").is_null("rope_theta");
   return c.is_null("rope_theta");
 }
 
-/// Layers with linear attention: according to layer_types; or all but every fourth; with fewer than four layers, all
+/// Layers with linear attention: according to layer_types; or all but every fourth or, with fewer than four layers, all
 /// but the last.
 LayerSet olmo_linear_layers(const Config& c, const Arch& a) {
   const LayerSet full = LayerSet::every(a.layers < 4 ? a.layers - 1 : 3, 4, a.layers);

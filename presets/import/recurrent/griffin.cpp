@@ -5,7 +5,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Layers that are "recurrent" in the repeated list block_types; the others have attention.
+/// Layers marked "recurrent" in block_types, a list that is repeated; the others have attention.
 LayerSet recurrent_layers(const Config& c, const Arch& a) {
   const char* key = c.has("_block_types") ? "_block_types" : "block_types";
   std::vector<std::string> types{"recurrent", "recurrent", "attention"};

@@ -48,8 +48,8 @@ Arch lfm2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// The first num_dense_layers layers are dense, with the unadjusted intermediate_size; the load-balancing bias is a
-/// buffer.
+/// hf lfm2_moe/modeling_lfm2_moe.py: the first num_dense_layers layers are dense, with the unadjusted
+/// intermediate_size; the load-balancing bias is a buffer.
 Arch lfm2_moe(const Config& c, const Defaults& d) {
   Arch a = lfm2_layers(c, d);
   set_experts(a, {.experts = c.size("num_experts", 32),

@@ -49,7 +49,7 @@ Arch mamba(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Differences between the configs of hf mamba2 and nemotron_h: key names, and the default chunk in tokens.
+/// Differences between the configs of hf mamba2 and nemotron_h: key names, and the default chunk size in tokens.
 struct PlainMamba2 {
   const char *heads, *head_dim, *state;
   Count chunk;
@@ -87,8 +87,8 @@ Arch mamba2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Width of a head: mamba_d_head. If it is absent or "auto", the heads share mamba_d_ssm (absent: `inner`) or, without
-/// such a key, mamba_expand x hidden.
+/// Width of a head: mamba_d_head. If it is absent or "auto", mamba_d_ssm (absent: `inner`) or, without such a key,
+/// mamba_expand x hidden, divided by the number of heads.
 Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
   const json::Value* said = c.find("mamba_d_head");
   if (said != nullptr && !said->is_string()) return c.size("mamba_d_head", 64);
@@ -99,8 +99,8 @@ Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
   return all / heads;
 }
 
-/// Checks the number of channels, which is stated twice: by the heads and their width, and by mamba_d_ssm or, if the
-/// class has no such key or it is null, mamba_expand x hidden. The classes reject conflicting values.
+/// Checks the number of channels, which is stated twice: by the number and width of heads, and by mamba_d_ssm or, if
+/// the class has no such key or it is null, mamba_expand x hidden. The classes reject conflicting values.
 void check_channels(const Config& c, Count hidden, Count width, Count inner) {
   constexpr std::string_view heads = "\"mamba_n_heads\" x \"mamba_d_head\"";
   c.require_repeated("mamba_d_ssm", heads, width);
@@ -147,7 +147,7 @@ Arch granitemoehybrid(const Config& c, const Defaults& d) {
   m.attention = AttentionKind::none;
   m.layers = mamba_typed(c, a).value_or(LayerSet::all(a.layers));
   if (!m.layers.empty()) m.recurrent = mamba2_mixer(c, a.hidden, true);
-  // these keys are present even if no layer has Mamba
+  // These keys are present even if no layer has Mamba.
   c.ignore({"mamba_chunk_size", "mamba_conv_bias", "mamba_d_conv", "mamba_d_head", "mamba_d_state", "mamba_n_groups",
             "mamba_n_heads", "mamba_proj_bias", "mamba_ssm_cache_dtype"});
   set_mixer(a, m);
@@ -242,8 +242,9 @@ Arch bamba(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf falcon_h1/modeling_falcon_h1.py: the sum of attention and Mamba-2, which read the same norm, then a gated MLP;
-/// the mixer has an RMSNorm only with mamba_rms_norm. mamba_d_ssm is heads x head width. Untied by default.
+/// hf falcon_h1/modeling_falcon_h1.py: attention and Mamba-2, which read the same norm's output and whose results are
+/// added, then a gated MLP; the mixer has an RMSNorm only with mamba_rms_norm. mamba_d_ssm is heads x head width.
+/// Untied by default.
 Arch falcon_h1(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"mamba_expand", "mamba_use_mlp", "mamba_norm_before_gate", "attn_layer_indices"});
@@ -255,9 +256,9 @@ Arch falcon_h1(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Kinds of Nemotron-H's layers in order, in the words of transformers: from the letters of `pattern`, or from a list
-/// under `words` (which transformers saves; attribute_map makes layer_types a synonym of layers_block_type). Empty if
-/// the config has neither.
+/// Kinds of Nemotron-H's layers in order, in the words of transformers, read from the letters of `pattern`, or from a
+/// list under `words` (which transformers saves; attribute_map makes layer_types a synonym of layers_block_type).
+/// Absent if the config has neither.
 std::optional<std::vector<std::string>> nemotron_words(const Config& c, const char* pattern, KeyNames words) {
   for (const std::string_view key : words)
     if (c.has(key)) {

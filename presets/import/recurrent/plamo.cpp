@@ -7,7 +7,7 @@ namespace llmcalc::import {
 namespace {
 
 /// hub pfnet/plamo-2-1b, modeling_plamo.py, is_mamba: layer i is a Mamba layer if i % mamba_step differs from
-/// mamba_step / 2; in models of at most mamba_step / 2 layers, every layer but the last is.
+/// mamba_step / 2; in models of at most mamba_step / 2 layers, every layer except the last is one.
 LayerSet scanning_layers(const Config& c, const Arch& a) {
   const Count step = c.size("mamba_step", 2), half = step / 2;
   if (!c.flag("mamba_enabled", true)) return {};

@@ -6,8 +6,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Low rank under `key` (fla layers/rwkv7.py): if null, `factor` sqrt(hidden), multiplied by the head width over 64 if
-/// `wide`, and rounded to a multiple of 32, with halves to even.
+/// Low rank under `key` (fla layers/rwkv7.py). If null, it is `factor` sqrt(hidden), multiplied by the head width over
+/// 64 if `wide`, and rounded to a multiple of 32, with ties rounded to even.
 Count rank(const Config& c, std::string_view key, Count otherwise, double factor, Count hidden, Count head, bool wide) {
   if (!c.is_null(key)) return c.size(key, otherwise);
   const double heads = wide ? static_cast<double>(head) / 64 : 1;
@@ -74,8 +74,8 @@ Arch rwkv7(const Config& c, const Defaults& d) {
 
 /// RWKV-5's time mix, or RWKV-6's if ranks are given, in all layers; LayerNorms with bias, including one after the
 /// embedding; an MLP of squared ReLU, whose width is int(3.5 x hidden) in multiples of 32 if intermediate_size is null.
-/// The MLP and its gate each read two tokens. Untied. In these configs, num_attention_heads is the head width; it is
-/// not read.
+/// The MLP and its gate each read two tokens. Untied. In these configs, num_attention_heads is the head width and is
+/// therefore not read.
 Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
   Arch a = sized_arch(c, d);
   c.ignore({"head_size_divisor", "layer_norm_epsilon", "model_version", "num_attention_heads", "rescale_every"});

@@ -8,14 +8,14 @@ namespace llmcalc::import {
 
 namespace {
 
-/// The fraction of `width` under `key`, rounded up to a multiple of `multiple`.
+/// `width` times the factor under `key`, rounded up to a multiple of `multiple`.
 Count share(const Config& c, std::string_view key, double otherwise, Count width, Count multiple) {
   const double whole = static_cast<double>(width) * c.number(key, otherwise);
   if (!(whole >= 1 && whole < 1e9)) c.refuse(fmt::format("\"{}\" must result in a width of 1 to 10^9", key));
   return mul(ceil_div(static_cast<Count>(std::ceil(whole)), multiple), multiple);
 }
 
-/// Width of a head, if the heads share `width` evenly.
+/// Width of a head. Throws InputError unless the heads divide `width` evenly.
 Count width_of_head(const Config& c, Count width, Count heads) {
   if (width % heads != 0)
     c.refuse(fmt::format("\"num_heads\": {} heads do not divide a width of {} evenly", heads, width));

@@ -1,5 +1,5 @@
 #pragma once
-/// Parameter count of a list of modules, in the order of the modeling code.
+/// Counts the parameters of a list of modules, in the order of the modeling code.
 
 #include "calc/units.hpp"
 
@@ -11,13 +11,13 @@ class ModuleTally {
     total_ = add(total_, n);
     return *this;
   }
-  /// (rows, width): an embedding, or a matrix without bias.
+  /// Adds a (rows, width) embedding, or a matrix without bias.
   constexpr ModuleTally& table(Count rows, Count width) { return numbers(mul(rows, width)); }
-  /// (out, in), and a bias (out).
+  /// Adds an (out, in) matrix and, with `bias`, a bias (out).
   constexpr ModuleTally& linear(Count in, Count out, bool bias = true) {
     return table(out, in).numbers(bias ? out : 0);
   }
-  /// A weight and a bias (width) each. An RMSNorm is numbers(width).
+  /// Adds n LayerNorms, each with a weight and a bias (width). An RMSNorm is numbers(width).
   constexpr ModuleTally& layer_norms(Count n, Count width) { return table(mul(2, n), width); }
   constexpr ModuleTally& copies(Count n, const ModuleTally& of) { return numbers(mul(n, of.total_)); }
   constexpr Count total() const { return total_; }

@@ -39,10 +39,10 @@ ModuleTally vit_block(Count h, Count m) {
 
 namespace {
 
-/// Keys of an encoder's config that affect no parameter count, in addition to harmless_keys.hpp.
+/// Keys of an encoder's config that do not affect parameter counts, in addition to harmless_keys.hpp.
 constexpr std::array harmless = {
     std::string_view{"tie_word_embeddings"}, std::string_view{"logit_scale_init_value"}, std::string_view{"vocab_size"},
-    // heads divide the width; activations, positions without a table, epsilons and rates have no parameters
+    // Heads divide the width; activations, positions without a table, epsilons and rates have no parameters.
     std::string_view{"num_heads"}, std::string_view{"num_attention_heads"}, std::string_view{"vt_num_attention_heads"},
     std::string_view{"encoder_attention_heads"}, std::string_view{"hidden_act"}, std::string_view{"hidden_activation"},
     std::string_view{"activation_function"}, std::string_view{"activation_func"},
@@ -53,7 +53,7 @@ constexpr std::array harmless = {
     std::string_view{"layer_norm_eps"}, std::string_view{"rms_norm_eps"}, std::string_view{"norm_eps"},
     std::string_view{"projector_ln_eps"}, std::string_view{"drop_path_rate"},
     std::string_view{"layer_scale_init_value"},
-    // selection, merging and pooling of rows, and the number of rows
+    // Selection, merging and pooling of rows, and the number of rows.
     std::string_view{"window_size"}, std::string_view{"fullatt_block_indexes"}, std::string_view{"tokens_per_second"},
     std::string_view{"image_size"}, std::string_view{"num_image_tokens"}, std::string_view{"head_dim"},
     std::string_view{"merge_type"}, std::string_view{"video_attn_type"}, std::string_view{"vision_segment_max_frames"},
@@ -61,7 +61,7 @@ constexpr std::array harmless = {
     std::string_view{"pixel_shuffle_ratio"}, std::string_view{"vision_feature_layer"},
     std::string_view{"vision_feature_select_strategy"}, std::string_view{"multi_modal_projector_bias"},
     std::string_view{"global_head_dim"},
-    // CLIP's own projection
+    // CLIP's own projection.
     std::string_view{"projection_dim"}};
 
 bool says(std::string_view list, std::string_view type) {
@@ -87,7 +87,7 @@ std::vector<Row> together(const Lists&... lists) {
   return all;
 }
 
-/// One kind of encoder, for images or sounds: key of its config, and supported families.
+/// One kind of encoder, for images or sound: the key of its config, and the supported families.
 struct Sense {
   std::string_view key, name;
   Count MediaEncoders::*parameters;
@@ -113,7 +113,7 @@ const Sense& hearing() {
   return all;
 }
 
-/// Text listing the sizes that the config omits and the class determines.
+/// Text that lists the sizes that the config omits, so that the class's defaults apply.
 std::string defaults_taken(const Config& c) {
   std::string out;
   for (const Assumption& a : c.assumptions()) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", a.key, a.value);

@@ -1,5 +1,5 @@
 #pragma once
-/// Encoders for images and sounds, counted from the parts of a composite config. Each vision_*.cpp file has related
+/// Encoders for images and sound, counted from the parts of a composite config. Each vision_*.cpp file contains related
 /// encoders and lists the modules of their modeling code ("hf": repository huggingface/transformers,
 /// src/transformers/models; "hub": modeling code in a checkpoint's repository).
 
@@ -18,13 +18,13 @@ struct MediaEncoder {
   Count parameters = 0, width = 0;
 };
 
-/// An encoder by the model_type of its config.
+/// An encoder family, identified by the model_type in its config.
 struct MediaEncoderFamily {
   std::string_view model_types;  ///< separated by spaces
   MediaEncoder (*count)(const Config& media_encoder);
 };
 
-/// Inputs of a projector's count.
+/// Inputs for counting a projector.
 struct Joint {
   const Config& whole;          ///< the composite config
   const Config& media_encoder;  ///< the part that describes the encoder
@@ -32,16 +32,16 @@ struct Joint {
   Count hidden;                 ///< width of the text model
 };
 
-/// A model with an encoder and a text model, by the model_type of the composite config.
+/// A model with an encoder and a text model, identified by the model_type of the composite config.
 struct Composite {
   std::string_view model_types;                ///< separated by spaces
   std::string_view media_encoder;              ///< the encoder's model_type, if its config has no model_type
-  bool always;                                 ///< this encoder is used, regardless of the model_type in its config
+  bool always;                                 ///< `media_encoder` is used, regardless of the model_type in its config
   Count (*projector)(const Joint&) = nullptr;  ///< null: inside the encoder, or absent
   Count (*cross)(const Joint&) = nullptr;      ///< parts of the text model that only read images; null: absent
 };
 
-/// Encoders of each file, and the models that have them.
+/// The encoders in each file, and the models that have them.
 std::vector<MediaEncoderFamily> qwen_media_encoders();
 std::vector<Composite> qwen_composites();
 std::vector<MediaEncoderFamily> clip_media_encoders();
@@ -64,7 +64,7 @@ std::vector<Composite> hub_audio_composites();
 std::vector<MediaEncoderFamily> audio_media_encoders();
 std::vector<Composite> audio_composites();
 
-/// Encoders of a text model of width `hidden`, with notes on them.
+/// The encoders of a text model of width `hidden`, with caveats about them.
 struct CountedMediaEncoders {
   MediaEncoders media_encoders;
   std::vector<std::string> caveats;
@@ -86,13 +86,13 @@ Count image_experts(const Config& text, Count hidden);
 
 /// Color channels of a pixel: 3, unless the config states otherwise.
 Count colors(const Config& media_encoder);
-/// A size that may be a list of two equal values.
+/// A size that may be given as a list of two equal values.
 Count side(const Config& c, std::string_view key, Count otherwise);
-/// Patches of a square image: (image_size / patch_size)^2, rounded down.
+/// Number of patches in a square image: (image_size / patch_size)^2, rounded down.
 Count patches(const Config& media_encoder, Count image_size, Count patch_size);
 
-/// A block of a standard vision transformer, of width h with an MLP of width m, all with biases:
-/// q, k, v, out 4 (h^2 + h); up h m + m, down m h + h; two LayerNorms 4 h.
+/// A block of a standard vision transformer of width h with an MLP of width m, all with biases: q, k, v, out 4 (h^2 +
+/// h); up h m + m, down m h + h; two LayerNorms 4 h.
 ModuleTally vit_block(Count h, Count m);
 
 }  // namespace llmcalc::import

@@ -55,7 +55,7 @@ Count layers_taken(const Config& whole) {
   return layers != nullptr && layers->is_array() ? static_cast<Count>(layers->size()) : 1;
 }
 
-/// Two matrices: from `in` to the text model's width, and a square one.
+/// Two matrices: one from `in` to the text model's width, and a square one.
 ModuleTally two_matrices(const Joint& j, Count in, bool bias) {
   return ModuleTally().linear(in, j.hidden, bias).linear(j.hidden, j.hidden, bias);
 }
@@ -78,7 +78,7 @@ Count paligemma(const Joint& j) {
 /// hf gemma3/modeling_gemma3.py, Gemma3MultiModalProjector: mm_soft_emb_norm, an RMSNorm, and a matrix without bias.
 Count gemma3(const Joint& j) { return ModuleTally().numbers(j.width).linear(j.width, j.hidden, false).total(); }
 
-/// Concatenated rows of a square of patches, then a gated MLP, whose first matrix yields gate and value: (f^2 h, a), (a
+/// Concatenated rows of a square of patches, then a gated MLP whose first matrix yields gate and value: (f^2 h, a), (a
 /// / 2, hidden), both with biases.
 ModuleTally cohere_projector(const Joint& j, Count alignment) {
   const Count factor = j.whole.size("downsample_factor", 2);

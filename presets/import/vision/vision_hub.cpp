@@ -33,10 +33,10 @@ MediaEncoder phi4_vision(const Config& v) {
           h};
 }
 
-/// Two matrices with biases: from the encoder's rows to the text model's width, and a square one.
+/// Two matrices with biases: one from the encoder's rows to the text model's width, and a square one.
 ModuleTally two_matrices(Count in, Count hidden) { return ModuleTally().linear(in, hidden).linear(hidden, hidden); }
 
-/// Phi4MultimodalImageEmbedding: also two rows that separate parts of an image.
+/// Phi4MultimodalImageEmbedding: also has two rows that separate parts of an image.
 Count phi4_vision_projector(const Joint& j) { return two_matrices(j.width, j.hidden).numbers(mul(2, j.width)).total(); }
 
 /// Sizes of an audio conformer: width h, MLPs m, heads, channels of convolutions (outer e, depthwise x, separable s)
@@ -77,7 +77,7 @@ Count conformer(const Config& c, const Conformer& s) {
       .total();
 }
 
-/// Place of a size in a config: `key` in the object `object`, or at the top level if `object` is empty.
+/// Location of a size in a config: `key` in the object `object`, or at the top level if `object` is empty.
 struct SizeName {
   std::string_view object, key;
 };
@@ -103,14 +103,15 @@ constexpr ConformerNames hub_conformer{.h = "attention_dim",
                                        .far = {"relative_attention_bias_args", "t5_bias_max_distance"},
                                        .symmetric = {"relative_attention_bias_args", "t5_bias_symmetric"}};
 
-/// Calls read(object, key) if the config has the object, or with the config if the name has no object.
+/// Calls read(object, key) with the config's object or, if the name has no object, with the config itself. Returns
+/// `otherwise` if the config lacks the object.
 template <typename T, typename Read>
 T named(const Config& c, const SizeName& name, T otherwise, const Read& read) {
   if (name.object.empty()) return read(c, name.key);
   return c.has(name.object) ? read(c.object(name.object), name.key) : otherwise;
 }
 
-/// The encoder of a conformer whose config has these names.
+/// A conformer encoder whose config uses these names.
 MediaEncoder conformer(const Config& c, const ConformerNames& n) {
   const auto size = [&](const SizeName& name, Count otherwise) {
     return named(c, name, otherwise, [&](const Config& in, std::string_view key) { return in.size(key, otherwise); });
@@ -143,8 +144,8 @@ MediaEncoder phi4_audio(const Config& c) {
 /// Phi4MultimodalAudioEmbedding: separate matrices for sound with and without an image.
 Count phi4_audio_projector(const Joint& j) { return mul(2, two_matrices(j.width, j.hidden).total()); }
 
-/// Adapters of one rank on all matrices of every layer: fused queries, keys and values; output; fused gate and up;
-/// down. Each has (in + out) elements per rank.
+/// Parameters of the adapters on all matrices of every layer: fused queries, keys and values; output; fused gate and
+/// up; down. Each has (in + out) elements per rank.
 Count phi4mm_adapters(const Config& whole, std::string_view key) {
   if (!whole.has(key)) return 0;
   const Count h = whole.size("hidden_size", 3072), m = whole.size("intermediate_size", 8192);
@@ -154,7 +155,7 @@ Count phi4mm_adapters(const Config& whole, std::string_view key) {
   return mul(whole.object(key).size("r", 1), sides, whole.size("num_hidden_layers", 32));
 }
 
-/// CLIP ViT-L/14 for images of 336 pixels, which the code of Phi-3 names without describing its sizes.
+/// CLIP ViT-L/14 for images of 336 pixels, which Phi-3's code names without stating its sizes.
 MediaEncoder clip_l_336() {
   static const json::Value sizes = json::parse(
       R"({"hidden_size": 1024, "image_size": 336, "intermediate_size": 4096, "num_hidden_layers": 24,
@@ -163,7 +164,7 @@ MediaEncoder clip_l_336() {
   return clip_media_encoders().front().count(Config(sizes, "CLIP ViT-L/14"));
 }
 
-/// Whether the encoder is CLIP ViT-L/14, and an MLP projects rows of four patches, with separator rows.
+/// Whether the encoder is CLIP ViT-L/14, followed by an MLP that projects rows of four patches, with separator rows.
 bool is_phi3v_media_encoder(const Config& whole) {
   if (!whole.has("img_processor") || !whole.has("embd_layer")) return false;
   const Config media_encoder = whole.object("img_processor"), rows = whole.object("embd_layer");
@@ -214,7 +215,7 @@ Count clip_encoder(const Config& s) {
 }
 
 /// hub deepseek-ai/DeepSeek-OCR, deepencoder.py and modeling_deepseekocr.py: SAM's encoder, whose rows CLIP's layers
-/// read; the output rows are both results concatenated.
+/// read; the output rows concatenate the results of both.
 MediaEncoder deepencoder(const Config& v) {
   const Config sizes = v.object("width");
   for (const std::string_view part : {clip_l, sam_b})
@@ -226,7 +227,7 @@ MediaEncoder deepencoder(const Config& v) {
           add(sam.counts("downsample_channels")[1], clip.size("width", 1024))};
 }
 
-/// A matrix with bias; and two rows of the text model that end lines of an image and separate its parts.
+/// A matrix with bias, and two rows of the text model's width that end lines of an image and separate its parts.
 Count deepseek_ocr(const Joint& j) {
   const Config p = j.whole.has("projector_config") ? j.whole.object("projector_config") : j.whole;
   if (p.text("projector_type", "linear") != "linear")

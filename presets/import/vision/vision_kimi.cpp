@@ -69,7 +69,7 @@ MediaEncoder kimi_k3(const Config& v) {
   return {moon_vit(v, b, v.size("vt_num_hidden_layers", 27), v.flag("patch_embed_proj_bias", false)), h};
 }
 
-/// Width of merge_kernel_size concatenated rows.
+/// Width of concatenated rows, whose number is the product of merge_kernel_size.
 Count merged(const Config& v, Count width) {
   const std::vector<Count> kernel =
       v.has("merge_kernel_size") ? v.counts("merge_kernel_size") : std::vector<Count>{2, 2};

@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Number of rows of a table with one row per arrangement of tiles and an additional row.
+/// Number of rows in a table with one row per arrangement of tiles and one additional row.
 Count arrangements(const Config& v) {
   const json::Value* known = v.find("supported_aspect_ratios");
   const Count given = known != nullptr && known->is_array() ? static_cast<Count>(known->size()) : 8;

@@ -1,4 +1,4 @@
-// Encoders of models for images and sounds, and of small image models: Qwen's omni models, LFM2-VL, Idefics 3, SmolVLM.
+// Encoders of models for images and sound, and of small image models: Qwen's omni models, LFM2-VL, Idefics 3, SmolVLM.
 
 #include "presets/import/vision/vision.hpp"
 

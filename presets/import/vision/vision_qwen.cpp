@@ -1,5 +1,5 @@
-// Encoders of Qwen's ancestry: patches over space and time, RoPE, and a merger of neighboring patches inside the
-// encoder, whose output has the text model's width.
+// Qwen's encoders and their descendants: patches over space and time, RoPE, and a merger of neighboring patches inside
+// the encoder, whose output has the text model's width.
 
 #include "presets/import/vision/vision.hpp"
 
@@ -7,8 +7,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Common sizes. h: width of a row; p x p x t: pixels and frames of a patch of c channels; s x s patches are merged;
-/// `out`: width of the result; 0: not in the config.
+/// Sizes that these encoders have in common. h: width of a row; p x p x t: pixels and frames of a patch of c channels;
+/// s x s patches are merged; `out`: width of the result; 0: not in the config.
 struct VisionSizes {
   Count depth, h, out, p, t, s, c = 3;
 };

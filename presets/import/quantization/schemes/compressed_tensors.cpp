@@ -16,10 +16,10 @@ namespace {
 
 using json::Object;
 
-/// "weights" of a group.
+/// Contents of a group's "weights".
 struct SchemeArguments {
   std::string type, strategy;
-  Count bits = 0, group = 0;  ///< group -1: one per row
+  Count bits = 0, group = 0;  ///< group -1: one group per row
   bool symmetric = true;
   std::vector<Count> block{128, 128};
 };
@@ -41,8 +41,8 @@ SchemeArguments arguments_of(const Object& w) {
       w, fmt::format("{} bits of type \"{}\" with strategy {} and group size {}", a.bits, a.type, a.strategy, a.group));
 }
 
-/// fp8 with 16-bit scales of blocks, rows or the tensor; mxfp8; mxfp4; nvfp4, with a float32 scale of inputs if these
-/// are quantized, too.
+/// Packing of floating-point formats: fp8 with 16-bit scales per block, row or tensor; mxfp8; mxfp4; nvfp4, with a
+/// float32 scale for inputs if these are also quantized.
 Packing float_packing(const Object& w, const SchemeArguments& a, bool inputs) {
   if (a.bits == 4 && a.group == 16) return packing(row(inputs ? "nvfp4-input" : "nvfp4"));
   if (a.bits == 4 && a.group == 32) return packing(row("mxfp4"));
@@ -62,7 +62,7 @@ DType integer_row(const SchemeArguments& a) {
   return a.group < 0 ? row("int4-row") : grouped_row("int4", a.group);
 }
 
-/// Integers with a 16-bit scale and, if asymmetric, a zero point with as many bits as a value.
+/// Packing of integers: a 16-bit scale and, if asymmetric, a zero point with as many bits as a value.
 Packing integer_packing(const Object& w, const SchemeArguments& a) {
   const bool tensor = a.strategy == "tensor" && a.group == 0;
   if ((a.bits != 4 && a.bits != 8) || (!tensor && a.group == 0)) refuse_arguments(w, a);
@@ -73,8 +73,9 @@ Packing integer_packing(const Object& w, const SchemeArguments& a) {
   return p;
 }
 
-/// Packed integers store their shape as two int64, and with act-order an int32 index per column. "marlin-24" stores
-/// every second value, with two bits each for its position. Other layouts have a byte for a 4-bit value.
+/// Packed integers are stored with their shape as two int64 values and, with act-order, an int32 index per column.
+/// "marlin-24" stores every second value, with two bits each for its position. Other layouts use a byte for a 4-bit
+/// value.
 void lay_out(Packing& p, const Object& w, const std::string& layout) {
   const json::Value* order = w.find("actorder");
   if (order != nullptr && (*order == "group" || *order == "dynamic" || *order == true)) p.bytes.column_bits = 32;
@@ -97,14 +98,14 @@ Packing packing_of_group(const Object& group, const std::string& layout) {
   return p;
 }
 
-/// Bytes of a static scale of a tensor's inputs. For nvfp4, it counts with the weights.
+/// Bytes of a static scale for a tensor's inputs. For nvfp4, it is counted with the weights.
 Count input_scale_bytes(const Object& inputs) {
   const json::Value* dynamic = inputs.find("dynamic");
   const bool known = dynamic == nullptr || *dynamic == false;
   return known && inputs.text_or("strategy", "tensor") == "tensor" ? 2 : 0;
 }
 
-/// Matmul format for quantized inputs; weights in fewer bits are dequantized to it.
+/// Matmul format for quantized inputs. Weights with fewer bits are dequantized to it.
 std::optional<DType> products_of_inputs(const Object& inputs, DType weights) {
   const Count bits = inputs.count_or("num_bits", 8);
   const bool is_float = inputs.text_or("type", "int") == "float";
@@ -115,7 +116,7 @@ std::optional<DType> products_of_inputs(const Object& inputs, DType weights) {
   return is_float ? dtypes::fp8 : row("int8");
 }
 
-/// Throws InputError for a class other than "Linear": it has no weights, or unknown ones.
+/// Throws InputError for a class other than "Linear", which has no weights or unknown ones.
 void check_classes(const Object& group, const std::vector<std::string>& targets) {
   for (const std::string& t : targets)
     if (!t.empty() && std::isupper(static_cast<unsigned char>(t[0])) != 0 && t.find('.') == std::string::npos)
@@ -173,7 +174,8 @@ Count cache_scheme_bits(const Object& q) {
 
 }  // namespace
 
-/// A name in "ignore" is only that module (compressed_tensors/utils/match.py, match_name), not the modules below it.
+/// A name in "ignore" matches only that module (compressed_tensors/utils/match.py, match_name), not the modules below
+/// it.
 Scheme compressed_tensors(const Object& q, const SchemeContext& context) {
   Scheme s{.kept = modules(q, {"ignore"}, false), .head_as_other = true, .cache_bits = cache_scheme_bits(q)};
   if (q.has("config_groups")) {

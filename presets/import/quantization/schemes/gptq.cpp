@@ -1,4 +1,4 @@
-// GPTQ, AWQ, and AutoRound, which packs like GPTQ, AWQ or other methods.
+// GPTQ, AWQ, and AutoRound, which packs values like GPTQ, AWQ or other methods.
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using json::Object;
 
-/// Packing of one group of matrices.
+/// Settings of GPTQ's packing for one group of matrices.
 struct GptqSetting {
   Count bits = 4, group = 128;
   bool act = false;  ///< desc_act
@@ -33,8 +33,8 @@ DType gptq_row(const GptqSetting& s) {
   return s.act && s.group == 128 ? row("gptq-act") : grouped_row("gptq", s.group);
 }
 
-/// Values of `bits` in int32, and for each group (a whole row if the size is -1) a 16-bit scale and a zero point of
-/// `bits`.
+/// Values of `bits` bits packed into int32, and for each group (a whole row if the size is -1) a 16-bit scale and a
+/// zero point of `bits` bits.
 Packing gptq_packing(const GptqSetting& s) {
   return packing(gptq_row(s), groups_of("gptq", s.bits, s.group, 16 + s.bits));
 }
@@ -45,8 +45,8 @@ bool is_of_gptqmodel(const Object& q) {
   return meta != nullptr && lower(meta->dump()).find("gptqmodel") != std::string::npos;
 }
 
-/// The packing, plus the other data in layers of AutoGPTQ and GPTQModel (nn_modules/qlinear): the group of each column
-/// as int32, with or without desc_act; AutoGPTQ up to 0.7 also gives every layer a 16-bit bias.
+/// The packing, plus the other data stored in layers by AutoGPTQ and GPTQModel (nn_modules/qlinear): the group of each
+/// column as int32, with or without desc_act; AutoGPTQ up to 0.7 also gives every layer a 16-bit bias.
 Packing gptq_layer(const Object& q, const GptqSetting& s) {
   Packing p = gptq_packing(s);
   p.bytes.column_bits = 32;
@@ -54,8 +54,8 @@ Packing gptq_layer(const Object& q, const GptqSetting& s) {
   return p;
 }
 
-/// "-:" excludes the modules that its expression matches from their start, "+:" or no prefix gives them separate
-/// settings; the first match counts (GPTQModel, quantization/config.py).
+/// A pattern with "-:" excludes the modules that its expression matches at their start; one with "+:" or no prefix
+/// gives them separate settings. The first match applies (GPTQModel, quantization/config.py).
 void add_dynamic(Scheme& s, const Object& q, const GptqSetting& usual) {
   if (!q.has("dynamic")) return;
   const Object dynamic = q.object("dynamic");
@@ -71,7 +71,7 @@ void add_dynamic(Scheme& s, const Object& q, const GptqSetting& usual) {
   }
 }
 
-/// Names in nested lists: "modules_in_block_to_quantize".
+/// Names in nested lists, as in "modules_in_block_to_quantize".
 std::vector<std::string> names_in_blocks(const Object& q, std::string_view key) {
   std::vector<std::string> out;
   for (const json::Value& block : *q.find(key))
@@ -82,7 +82,7 @@ std::vector<std::string> names_in_blocks(const Object& q, std::string_view key) 
   return out;
 }
 
-/// Modules that are quantized; empty: all modules of the model's blocks.
+/// The modules that are quantized; empty: all modules of the model's blocks.
 Modules blocks_modules(const Object& q, bool head) {
   constexpr std::string_view key = "modules_in_block_to_quantize";
   if (!q.has(key)) return {};
@@ -123,7 +123,7 @@ Scheme awq(const Object& q, const SchemeContext&) {
 
 namespace {
 
-/// AutoRound's settings for all layers, or for one layer in "extra_config".
+/// AutoRound's settings, for all layers or for one layer in "extra_config".
 struct RoundSetting {
   GptqSetting gptq{};
   std::string type = "int";
@@ -139,7 +139,7 @@ RoundSetting round_setting(const Object& q, const RoundSetting& otherwise) {
   return s;
 }
 
-/// AutoRound's formats of 4 and 8 bits with float elements (export/export_to_autoround/qlinear_fp.py).
+/// AutoRound's 4-bit and 8-bit formats with float elements (export/export_to_autoround/qlinear_fp.py).
 DType float_row(const Object& q, const RoundSetting& s) {
   if (s.type.starts_with("mx_fp") && s.gptq.bits == 4) return row("mxfp4");
   if (s.type.starts_with("mx_fp") && s.gptq.bits == 8) return row("mxfp8");
@@ -147,7 +147,7 @@ DType float_row(const Object& q, const RoundSetting& s) {
   refuse_scheme(q, fmt::format("AutoRound's data_type {} with {} bits", in_quotes(s.type), s.gptq.bits));
 }
 
-/// Values packed like GPTQ's layers, but without column groups or a separate bias, or like AWQ's.
+/// Group whose values are packed like GPTQ's, but without column groups or a separate bias, or like AWQ's.
 Scheme::Group round_group(const Object& q, const RoundSetting& s, bool as_awq) {
   Scheme::Group g;
   if (s.gptq.bits >= 16) return g;
@@ -165,7 +165,7 @@ Scheme::Group round_group(const Object& q, const RoundSetting& s, bool as_awq) {
   return g;
 }
 
-/// Pattern for a layer's name, or for an expression that matches anywhere in one (inference/utils.py).
+/// Pattern for a layer's name, or for an expression that matches anywhere in a name (inference/utils.py).
 std::string round_pattern(const std::string& key) {
   const bool name = key.find_first_of("*?[](){}|^$+\\") == std::string::npos;
   return name ? key : key.starts_with("^") ? "re:" + key : "re:.*(?:" + key + ")";

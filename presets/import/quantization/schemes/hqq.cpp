@@ -11,7 +11,7 @@ namespace {
 
 using json::Object;
 
-/// Three bits: ten values in an int32, from ten groups along axis 1, or from one group along axis 0.
+/// Three bits: ten values in an int32, taken from ten groups along axis 1, or from one group along axis 0.
 Format three_bits(Count group, bool along_rows) {
   Format f = groups_of("hqq", 0, group, 32 + (along_rows ? 0 : 32 * ceil_div(group, 10)));
   if (along_rows) {
@@ -40,7 +40,7 @@ Packing hqq_packing(Scheme& s, const Object& o) {
   return packing(named, bits == 3 ? three_bits(group, axis == 1) : groups_of("hqq", bits, group, 32));
 }
 
-/// Whether settings are per module ("self_attn.q_proj"). Modules without settings are kept.
+/// Whether settings are per module ("self_attn.q_proj"). Modules without settings are not quantized.
 bool is_by_module(const Object& all) {
   if (all.has("weight_quant_params") || all.has("nbits") || all.value().empty()) return false;
   for (const std::string& key : all.keys())

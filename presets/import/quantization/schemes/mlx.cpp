@@ -1,5 +1,5 @@
-// github.com/ml-explore/mlx, python/mlx/nn/layers/quantized.py, and mlx-lm's convert: all matrices and tables,
-// including routers.
+// github.com/ml-explore/mlx, python/mlx/nn/layers/quantized.py, and mlx-lm's convert: all matrices and tables are
+// quantized, including routers.
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ Packing mlx_packing(const Object& o) {
   refuse_scheme(o, fmt::format("MLX's mode {}", in_quotes(mode)));
 }
 
-/// Modules with separate settings; `false` marks modules to keep.
+/// Adds modules with separate settings; `false` marks modules that are not quantized.
 void add_modules(Scheme& s, const Object& q) {
   std::vector<std::string> kept;
   for (const std::string& key : q.keys()) {

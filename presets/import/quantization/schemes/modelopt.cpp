@@ -22,7 +22,7 @@ struct Algorithm {
   bool folds_scales = false;       ///< input scales are folded into norms and other weights
 };
 
-/// W4A16_AWQ and W4A8_AWQ have float32 scales per group, "int4-g128" 16-bit ones.
+/// W4A16_AWQ and W4A8_AWQ have float32 scales per group, whereas "int4-g128" has 16-bit scales.
 constexpr std::array algorithms{
     Algorithm{"FP8", "fp8-tensor", -1, "fp8"},
     Algorithm{"FP8_PER_CHANNEL_PER_TOKEN", "fp8-row32", -1, "fp8"},
@@ -46,7 +46,7 @@ const Algorithm& algorithm_called(const Object& q, const std::string& name) {
   refuse_scheme(q, fmt::format("ModelOpt's quant_algo {}", in_quotes(name)));
 }
 
-/// Group size: the row's, unless the algorithm leaves it open.
+/// Group size: that of the row, unless the algorithm leaves it open.
 Packing packing_of_algorithm(const Object& q, const Algorithm& a) {
   Packing p = packing(row(a.row));
   if (a.tensor_bytes >= 0) p.bytes.tensor_bytes = a.tensor_bytes;
@@ -96,7 +96,7 @@ void add_modelopt_layers(Scheme& s, const Object& layers) {
 
 namespace {
 
-/// "FP8", "NVFP4" or "INT8" (kv_cache_quant_algo), or in the form of compressed-tensors (config.json's
+/// Reads "FP8", "NVFP4" or "INT8" (kv_cache_quant_algo), or the form used by compressed-tensors (config.json's
 /// kv_cache_scheme).
 Count modelopt_cache_bits(const Object& q) {
   for (const char* key : {"kv_cache_quant_algo", "kv_cache_scheme"}) {

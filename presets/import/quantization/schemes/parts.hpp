@@ -11,13 +11,13 @@
 
 namespace llmcalc::import {
 
-/// Throws InputError: "<where>: <what> is not known; ...".
+/// Throws an InputError of the form "<where>: <what> is not known; ...".
 [[noreturn]] void refuse_scheme(const json::Object& q, const std::string& what);
 
-/// Row of calc/formats/dtype.hpp with this name.
+/// The row of calc/formats/dtype.hpp with this name.
 constexpr DType row(std::string_view name) { return *dtype(name); }
 
-/// The modules picked by `patterns`, which were read from `key`; `below`: including modules below a name. Throws
+/// The modules matched by `patterns`, which were read from `key`; `below`: including modules below a name. Throws
 /// InputError for an invalid regular expression.
 Modules picked(const json::Object& q, std::string_view key, const std::vector<std::string>& patterns,
                bool below = true);
@@ -25,25 +25,26 @@ Modules picked(const json::Object& q, std::string_view key, const std::vector<st
 /// Modules in the list under the first of `keys` that is present.
 Modules modules(const json::Object& q, KeyNames keys, bool below = true);
 
-/// "group_size" or "q_group_size"; -1: one group per row; default: 128. Throws InputError for sizes that no kernel
-/// supports; kernels support powers of two from 8 on.
+/// Reads "group_size" or "q_group_size"; -1: one group per row; default: 128. Throws InputError for sizes that no
+/// kernel supports; kernels support powers of two from 8 on.
 Count group_size(const json::Object& q, const std::string& what);
 
-/// Values of `bits` with `group_bits` for each group (-1: for each row), rounded up to whole bytes per matrix.
+/// Values of `bits` bits with `group_bits` bits for each group (-1: for each row), rounded up to whole bytes per
+/// matrix.
 Format groups_of(std::string_view name, Count bits, Count group, Count group_bits);
 
-/// `row` with the exact bytes of a matrix.
+/// A packing with the nominal format `row` and the exact bytes of a matrix.
 Packing packing(DType row, const Format& bytes);
-/// `row` with this number of bytes per tensor, for scales.
+/// A packing with the nominal format `row` and this many bytes per tensor, for scales.
 Packing with_tensor_bytes(DType row, Count bytes);
 
-/// "gptq" for groups of 128, "gptq-g64" for other sizes with a row, and "gptq" for sizes without a row.
+/// "gptq" for groups of 128, "gptq-g64" and the like for other sizes that have a row, and "gptq" for sizes that do not.
 DType grouped_row(std::string_view stem, Count group);
 
-/// Matmul format of a device if both operands have the weights' format; scales per tensor or row do not affect it.
+/// A device's matmul format if both operands have the weights' format; scales per tensor or row do not affect it.
 std::optional<DType> products_in(DType weights);
 
-/// Groups for all matrices in one packing.
+/// A list with a single group that packs all matrices in the same way.
 std::vector<Scheme::Group> every_matrix(Packing p, std::optional<DType> products = std::nullopt);
 
 /// Records the keys of `o`, a part of the block called `name`, that were never read and may affect bytes or matmuls.

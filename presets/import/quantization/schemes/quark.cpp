@@ -1,5 +1,5 @@
 // AMD Quark's export to transformers (hf quantizers/quantizer_quark.py): one setting for all modules that are not
-// excluded, others for layers by name or by class.
+// excluded, and separate settings for layers by name or by class.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using json::Object;
 
-/// Content of "input_tensors" or "weight".
+/// Contents of "input_tensors" or "weight".
 struct QuarkTensor {
   std::string type, by;
   Count group = 0;
@@ -54,7 +54,7 @@ std::optional<DType> quark_products(const QuarkTensor& inputs, DType weights) {
   return inputs.type == "fp4" ? products_in(weights) : std::nullopt;
 }
 
-/// Group of a setting. If it has no "weight", the layers stay in the config's dtype.
+/// Group for a setting. If the setting has no "weight", the layers stay in the config's dtype.
 Scheme::Group quark_group(Scheme& s, const Object& o) {
   Scheme::Group g;
   if (!o.has("weight")) return g;
@@ -78,7 +78,7 @@ void add_named_layers(Scheme& s, const Object& q) {
   }
 }
 
-/// Setting of linear layers: by class if the block has one, else the global one.
+/// Setting for linear layers: the one for their class if the block has it, otherwise the global one.
 Scheme::Group linear_layers(Scheme& s, const Object& q) {
   if (q.has("layer_type_quant_config")) {
     const Object types = q.object("layer_type_quant_config");

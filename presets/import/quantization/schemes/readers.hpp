@@ -15,7 +15,7 @@ Scheme bitnet(const json::Object& q, const SchemeContext& context);
 Scheme bitsandbytes(const json::Object& q, const SchemeContext& context);
 Scheme compressed_tensors(const json::Object& q, const SchemeContext& context);
 Scheme modelopt(const json::Object& q, const SchemeContext& context);
-/// Adds a group for each algorithm of ModelOpt's "quantized_layers".
+/// Adds a group for each algorithm in ModelOpt's "quantized_layers".
 void add_modelopt_layers(Scheme& s, const json::Object& layers);
 Scheme mlx(const json::Object& q, const SchemeContext& context);
 Scheme hqq(const json::Object& q, const SchemeContext& context);

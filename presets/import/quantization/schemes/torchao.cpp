@@ -24,19 +24,19 @@ struct AoConfig {
   Object data;
 };
 
-/// { "_type": NAME, "_data": { ... } }
+/// Reads { "_type": NAME, "_data": { ... } }.
 AoConfig config_in(const Object& o) {
   return {o.text_or("_type", ""), o.has("_data") ? o.object("_data") : Object(no_data, o.where())};
 }
 
-/// Text of a value that is stored directly, or as { "_type": ..., "_data": VALUE }.
+/// String value that is stored directly, or as { "_type": ..., "_data": VALUE }.
 std::string plain_text(const Value* v) {
   if (v == nullptr) return "";
   if (v->is_object() && v->contains("_data")) return plain_text(&(*v)["_data"]);
   return v->is_string() ? v->get<std::string>() : v->dump();
 }
 
-/// Class of a granularity: "PerRow", "PerTensor", "PerGroup"; from a list of two (inputs, weights), the weights'.
+/// Class of a granularity: "PerRow", "PerTensor", "PerGroup". In a list of two (inputs, weights), that of the weights.
 std::string granularity_in(const Object& data, const std::string& otherwise) {
   const Value* v = data.find("granularity");
   if (v == nullptr) return otherwise;
@@ -45,7 +45,7 @@ std::string granularity_in(const Object& data, const std::string& otherwise) {
   return v != nullptr && v->is_string() ? v->get<std::string>() : otherwise;
 }
 
-/// Number of columns that share a scale under `key`; -1: a whole row.
+/// Number of columns that share a scale, read from `key`; -1: a whole row.
 Count granularity_group(const Object& data, std::string_view key, Count otherwise) {
   const Value* v = data.find(key);
   if (v == nullptr) return otherwise;
@@ -103,8 +103,8 @@ Scheme::Group int8_group(bool inputs) {
   return g;
 }
 
-/// MX values with a scale byte per 32 (inference_workflow.py, MXDynamicActivationMXWeightConfig). Both operands have
-/// the same format; scales are stored in tiles, in the layout that matmul kernels read.
+/// MX values with a scale byte per 32 values (inference_workflow.py, MXDynamicActivationMXWeightConfig). Both operands
+/// have the same format; scales are stored in tiles, in the layout that matmul kernels read.
 Scheme::Group mx_group(const Object& data) {
   if (data.count_or("block_size", 32) != 32) refuse_scheme(data, "torchao's MX in blocks other than 32");
   std::string type = plain_text(data.find("weight_dtype"));
@@ -120,8 +120,9 @@ Scheme::Group mx_group(const Object& data) {
   return g;
 }
 
-/// NVFP4 values with a scale byte per 16, and float32 scales of a matrix: of the weights, unless the block disables
-/// them, and of the input, if measured beforehand ("step": "convert"). `inputs`: whether inputs are also quantized.
+/// NVFP4 values with a scale byte per 16 values, and float32 scales per matrix: one for the weights, unless the block
+/// disables it, and one for the input, if it was measured beforehand ("step": "convert"). `inputs`: whether inputs are
+/// also quantized.
 Scheme::Group nvfp4_group(const Object& data, bool inputs) {
   const std::string step = data.has("step") ? lower(plain_text(data.find("step"))) : "";
   if (!step.empty() && step != "convert")
@@ -152,8 +153,8 @@ Scheme::Group group_in(const Object& q, const AoConfig& c) {
   refuse_scheme(q, fmt::format("torchao's quant_type {}", in_quotes(c.name)));
 }
 
-/// Modules with separate settings or, if these are null, in the config's dtype: first named modules, then expressions
-/// in order, then "_default".
+/// Adds modules with separate settings or, if these are null, in the config's dtype: first named modules, then
+/// expressions in order, then "_default".
 void add_by_name(Scheme& s, const Object& q, const Object& data) {
   const char* key =
       data.has("fqn_to_config") && !data.value()["fqn_to_config"].empty() ? "fqn_to_config" : "module_fqn_to_config";
