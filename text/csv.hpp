@@ -1,6 +1,6 @@
 #pragma once
 /// A table of comma-separated values: a line of column names, then lines with one cell per column. In a quoted cell,
-/// quotes are doubled ("a, ""b"""); a cell never spans lines. A leading byte-order mark is skipped.
+/// quotes are doubled ("a, ""b"""); a cell never spans several lines. A leading byte-order mark is skipped.
 
 #include <string>
 #include <string_view>

@@ -41,7 +41,7 @@ struct Whole {
 };
 Whole whole(const Decimal& d, Int128 limit);
 
-/// The nearest double; absent if it is not finite, or zero for a nonzero number.
+/// The nearest double; absent if it is not finite, or if it is zero for a nonzero number.
 std::optional<double> real(const Decimal& d);
 
 }  // namespace llmcalc
