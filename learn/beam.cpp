@@ -41,7 +41,7 @@ void keep_best(std::vector<Lengthening>& steps, Count width, const std::vector<S
   steps.resize(kept);
 }
 
-/// Extensions of one sequence by each token of the vocabulary.
+/// All extensions of one sequence by a token of the vocabulary.
 std::vector<Lengthening> steps_from(std::size_t parent, double so_far, const std::vector<float>& logs) {
   std::vector<Lengthening> steps;
   steps.reserve(logs.size());

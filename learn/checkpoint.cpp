@@ -40,7 +40,7 @@ std::vector<Count> stored_shape(const ParameterShape& s) {
   return shape;
 }
 
-/// FNV-1a (Fowler, Noll and Vo) over 64-bit words, with each part followed by its length.
+/// FNV-1a checksum (Fowler, Noll and Vo) over 64-bit words, with each part followed by its length.
 class Checksum {
  public:
   void add(std::span<const std::byte> bytes) {

@@ -15,7 +15,7 @@ namespace llmcalc::model {
 /// Called with the bytes loaded so far and the total.
 using OnLoaded = std::function<void(Bytes done, Bytes all)>;
 
-/// Reports the loaded bytes of a model's weights, weight by weight.
+/// Reports how many bytes of a model's weights have been loaded, weight by weight.
 class OnLoadedBytes {
  public:
   OnLoadedBytes(Transformer& t, const OnLoaded& loaded) : loaded_(loaded) {
