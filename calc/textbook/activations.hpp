@@ -8,8 +8,8 @@
 
 namespace llmcalc::textbook {
 
-/// One layer processing one micro-batch: B sequences of S tokens, p bytes per element, on one rank of T-way tensor and
-/// C-way context parallelism.
+/// One layer that processes one micro-batch: B sequences of S tokens, p bytes per element, on one rank of T-way tensor
+/// and C-way context parallelism.
 struct LayerActivations {
   Count batch = 1, seq = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, mlp_width = 0, precision = 2;
   bool gated = false, layer_norm = true, flash = false, attention_dropout = false, hidden_dropout = false,

@@ -43,8 +43,8 @@ Fraction expert_parallel_forward(Count tokens_per_rank, Count hidden, Count top_
 Fraction data_parallel_step(Count params, Count ranks, int stage, Count weight_bytes, Count gradient_bytes,
                             Count micro_batches);
 
-/// Bytes of a pipeline step: activations sent forward and gradients sent back, 2v messages per micro-batch in a middle
-/// stage, 2v - 1 in the first and last; divided by T if scattered (or with sequence parallelism).
+/// Bytes that a rank sends in a pipeline step: activations forward and gradients back, 2v messages per micro-batch in a
+/// middle stage, 2v - 1 in the first and last; divided by T if scattered (or with sequence parallelism).
 Fraction pipeline_step(Count batch, Count seq, Count hidden, Count precision, Count micro_batches, Count interleaved,
                        bool end_stage, Count scattered_over = 1);
 

@@ -143,7 +143,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     matrix(Component::attention, s_.L_r, 5, r_.R_m, s_.D, Place::shared);
     biased_rank(r_.R, values_);
   }
-  /// q, k; v, gate; input gate and decay, their biases; a norm of every head.
+  /// q, k; v, gate; input gate and decay, their biases; a norm for every head.
   void mlstm() {
     projection(keys_, 2);
     projection(values_, 2);

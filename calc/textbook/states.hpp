@@ -40,7 +40,7 @@ Bytes state_bytes(const StatePreset& preset, Count params);
 /// Bytes on each of d data-parallel ranks, by ZeRO stage (arXiv:1910.02054):
 ///   0: (w+g+o)N   1: (w+g)N + oN/d   2: wN + (g+o)N/d   3: (w+g+o)N/d, excluding gathered units.
 Fraction zero_bytes(const StatePreset& preset, Count params, Count data_parallel, int stage);
-/// Bytes that ZeRO-3 gathers: the weights of all units resident at once, and one unit's gradient.
+/// Bytes that ZeRO-3 gathers: the weights of all units that are resident at the same time, and one unit's gradient.
 Bytes gathered_bytes(Count unit_params, Count weight_bytes, Count units, Count gradient_bytes);
 
 /// Bytes of Adam's two states with one byte per element and a float32 scale per block and state: 2N + 8 ceil(N /

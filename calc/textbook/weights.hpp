@@ -400,7 +400,7 @@ N sum_of_own_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum_of_weights(a, s.own.empty() ? s : s.own.front(), of);
 }
 
-/// Number of parameters in the weights that `which` accepts.
+/// Number of parameters in the weights for which `which` returns true.
 template <class N, class Which>
 N parameters_of(const Arch& a, const Sizes<N>& s, const Which& which) {
   return sum_of_own_weights(a, s, [&](const Weight<N>& w) { return w.tied || !which(w) ? N(0) : w.numbers(); });
