@@ -110,7 +110,7 @@ void refuse_unless_positive(const Calibration& c) {
 
 void refuse_contradictions(const Calibration& c) {
   refuse_unless_positive(c);
-  // Additions of arrays larger than the caches run at memory speed, which is more than half the copy speed.
+  // Additions of arrays larger than the caches run at memory speed, and even that exceeds half the copy speed.
   if (c.cache_bandwidth.value < c.copy.value / 2)
     contradiction(fmt::format("in-cache additions at {:.4g} GB/s are slower than memory copies at {:.4g} GB/s",
                               c.cache_bandwidth.value / 1e9, c.copy.value / 1e9));

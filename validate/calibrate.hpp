@@ -44,7 +44,7 @@ struct Calibration {
   const OperatorSeconds& among_others() const { return recorded.forward.value > 0 ? recorded : launch; }
   std::map<std::string, double> spread;  ///< interquartile range over the rounds, relative to the median, by key
   double spread_of(const std::string& key) const;
-  Bytes memory;    ///< of the machine; 0: unknown
+  Bytes memory;    ///< memory of the machine; 0: unknown
   Bytes overhead;  ///< device memory of driver, libraries and kernels; 0: unknown
   std::string device;
   int threads = 0;  ///< number of CPU threads; 0: not a CPU

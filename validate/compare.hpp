@@ -26,7 +26,7 @@ struct Beside {
   Count operations = 0;
 };
 
-/// The core that computed attention, for backends with more than one.
+/// The core that computed attention, for backends that have several.
 struct CoreUse {
   std::string part;  ///< "training", "inference"
   model::AttentionCores cores;

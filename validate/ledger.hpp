@@ -12,7 +12,7 @@
 
 namespace llmcalc::validate {
 
-/// One operator that ran; the ledger lists them in order.
+/// One operator that ran. The ledger lists these in order.
 struct LedgerEntry {
   std::string name;
   Shape shape;

@@ -21,7 +21,7 @@ struct OpRuns {
 
 struct PhaseWork {
   std::string name;  ///< "forward", "backward", "optimizer", "prefill", "decode"
-  double flops = 0;  ///< executed by matmuls and attention
+  double flops = 0;  ///< FLOPs executed by matmuls and attention
   double moved = 0;  ///< bytes, counting each operand of each operator once: a lower bound if there are no cache hits
   std::vector<OpRuns> runs = {};  ///< runs of operators with FLOPs
 };

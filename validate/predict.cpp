@@ -22,7 +22,7 @@ struct Layer {
   Count first;  ///< first layer of its kind
   Count input_elements;
   std::vector<Op> ops;
-  std::vector<bool> recomputed;  ///< whether each is recomputed during backward
+  std::vector<bool> recomputed;  ///< by operator: whether it is recomputed during backward
   bool mtp = false;              ///< belongs to a module
   SavedByOperator saved{};
   TensorId choice = no_tensor;  ///< an indexer's selection, read by later layers

@@ -1,5 +1,5 @@
 #pragma once
-/// Runs a case on the reference transformer and compares it with its prediction.
+/// Runs a case on the reference transformer and compares the result with the prediction.
 
 #include <functional>
 #include <span>

@@ -156,7 +156,7 @@ void settle_training(LevelChoice& c) {
   if (c[recompute] == 4 && !is_alone) c[recompute] = 2;  // layers of a group may only read the group's input
   if (c[precision] == 0) c[gradients] = 0;               // 2-byte gradients have the format of the precision
   if (c[further] > 0) c[logits] %= 2;                    // modules' logits are not chunked
-  if (!is_alone || c[further] > 0 || has_receptance(c)) c[trained] = 0;  // the transformer cannot train parts of these
+  if (!is_alone || c[further] > 0 || has_receptance(c)) c[trained] = 0;         // cannot be trained in part
   if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers are not recomputed
 }
 
@@ -242,7 +242,7 @@ LevelChoice possible(LevelChoice c) {
   if (c[placement] != 0 && !(c[placement] == 3 && c[streams] == 2)) c[streams] = 0;  // streams are mixed before norms
   if (c[streams] == 3 && c[middle_layer] == 8)
     c[streams] = 0;       // layers that mix streams pass no values to later layers
-  if (c[streams] == 2) {  // alternating updates need an MLP in every layer, and the layer's input has no xIELU
+  if (c[streams] == 2) {  // alternating updates need an MLP in every layer, and the per-layer input has no xIELU
     if (c[last_layer] == 2) c[last_layer] = 0;
     if (c[activation] == 5) c[activation] = 0;
   }

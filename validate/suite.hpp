@@ -1,5 +1,5 @@
 #pragma once
-/// Small models that cover every choice of architecture and plan, and every pair of compatible choices.
+/// Small models that together cover every choice of architecture and plan, and every pair of compatible choices.
 
 #include <functional>
 #include <string>

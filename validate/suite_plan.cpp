@@ -7,7 +7,7 @@
 namespace llmcalc::validate {
 namespace {
 
-/// Cache formats by level; level 0 keeps the plan's format.
+/// Cache formats by level. Level 0 keeps the plan's format.
 const std::array cache_formats{CacheFormats(), CacheFormats(dtypes::fp8), CacheFormats(*dtype("int8"), *dtype("q4_0")),
                                CacheFormats(*dtype("q8_0"))};
 

@@ -9,7 +9,7 @@
 
 namespace llmcalc::validate {
 
-/// A measurement is within the band if it is at most this factor above or below the prediction.
+/// The tolerance: a measurement is within the band if it is at most this factor above or below the prediction.
 inline constexpr double band = 1.25;
 
 struct Timing {
