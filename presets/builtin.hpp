@@ -27,8 +27,8 @@ std::span<const Builtin> builtin_estimates();
 const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name);
 
 /// Like find_builtin(), but `name` may have extra words: an organization before a '/' ("meta-llama/Llama-3.1-8B"), a
-/// manufacturer ("NVIDIA H200"), or a suffix for tuning or storage ("-instruct", "-it", "-thinking", "-chat", "-base",
-/// "-pt", "-hf", "-bf16"). These words change neither shapes nor peaks.
+/// manufacturer ("NVIDIA H200"), or a suffix that denotes tuning or storage ("-instruct", "-it", "-thinking", "-chat",
+/// "-base", "-pt", "-hf", "-bf16"). These words change neither shapes nor peaks.
 const Builtin* find_meant(std::span<const Builtin> presets, std::string_view name);
 
 /// Every name and alias, for suggestions.

@@ -70,7 +70,7 @@ struct HardwareCard {
   Cluster cluster;                        ///< the device, and its links from the innermost outward
   std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates change only the copy in `cluster`
   BytesPerSecond pcie;                    ///< per direction; 0: unknown
-  bool bridged = false;                   ///< a bridge joins a few cards, PCI Express the others
+  bool bridged = false;                   ///< a bridge joins a few cards; PCI Express joins the others
   double watts = 0;                       ///< 0: unknown
   Bytes driver{}, visible{};              ///< memory that the driver reports, and that a process sees; 0: unknown
   double usable = 0;                      ///< share of the memory available to a program; 0: unknown, or all
@@ -82,7 +82,7 @@ struct HardwareCard {
   std::vector<std::string> unknown;  ///< values missing from the file: "link latency", "price", ...
 };
 
-/// Reads and checks a hardware file; `where` names it in errors. Throws InputError.
+/// Reads and checks a hardware file; `where` names it in errors. Throws InputError if it is invalid.
 HardwareCard read_hardware_file(const json::Value& value, const std::string& where);
 
 }  // namespace llmcalc

@@ -64,7 +64,7 @@ struct SoftwareCard {
   Capabilities capabilities;
   std::vector<std::string> aliases;
   std::optional<TrainingStack> training;                      ///< for a model with RMSNorm and flash attention
-  std::optional<InferenceStack> inference;                    ///< `training`, `inference` or both are present
+  std::optional<InferenceStack> inference;                    ///< at least one of `training` and `inference` is present
   std::optional<MemorySoftware> memory;                       ///< memory model of a training process; absent: unknown
   std::vector<std::pair<std::string, json::Value>> defaults;  ///< options that the stack sets unless the user does
   std::vector<Component> widens;  ///< frozen 16-bit weights that the stack converts to float32

@@ -58,10 +58,10 @@ struct EngineMemoryTable {
 
 /// Throws InputError if the table is invalid.
 EngineMemoryTable read_engine_memory_table(const json::Value& value, const std::string& where);
-/// The built-in table, read on first use.
+/// The built-in table, which is read on first use.
 const EngineMemoryTable& engine_memory_table();
 
-/// Inputs of vLLM's memory estimate other than the model.
+/// Inputs of vLLM's memory estimate, except the model.
 struct EngineHost {
   std::optional<Count> version;  ///< N of 0.N; absent: the latest
   Count ranks = 1;               ///< tensor-parallel ranks

@@ -46,8 +46,7 @@ class ParameterValues {
 struct EstimateInterval {
   double factor = 1;
   Count families = 0;  ///< number of measurement families in the fit; below 3: no interval
-  double most_faster =
-      std::numeric_limits<double>::infinity();  ///< estimate / bound, because no time is below its bound
+  double most_faster = std::numeric_limits<double>::infinity();  ///< estimate / bound, as no time is below it
   constexpr bool known() const { return families >= 3; }
   /// Largest expected ratio of a measured speed to its estimate.
   constexpr double faster() const { return std::min(factor, most_faster); }

@@ -122,7 +122,7 @@ bool is_geforce(const HardwareCard& card) {
   });
 }
 
-/// Whether MLP or expert weights are stored in fewer bits than they are multiplied in.
+/// Whether MLP or expert weights are stored in fewer bits than their matmuls use.
 bool widens_weights(const Plan& plan) {
   const WeightFormats& w = plan.weight_precision;
   const double stored = std::min(bits_per_weight(w[Component::mlp]), bits_per_weight(w[Component::experts]));

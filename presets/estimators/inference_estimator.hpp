@@ -75,8 +75,8 @@ Chip chip_of(const HardwareCard& card);
 enum class Launching : std::uint8_t {
   recorded,   ///< replays a recording (CUDA graphs), or runs a compiled program
   compiled,   ///< fused kernels, one by one, from C++ or a compiler
-  local,      ///< kernel by kernel from C++: llama.cpp, Metal
-  eager,      ///< PyTorch, operator by operator
+  local,      ///< kernels launched one by one from C++: llama.cpp, Metal
+  eager,      ///< PyTorch, one operator at a time
   persistent  ///< one kernel per step
 };
 /// The loop around the passes, which schedules requests, samples tokens and returns text.
@@ -120,7 +120,7 @@ using InferenceEstimator = Estimator<InferenceParameters, InferenceClass>;
 /// Class for a quantity of class `kind` on a device without measurements in the fit: `kind` or `assumed`, whichever has
 /// the wider interval.
 InferenceClass class_on_unmeasured(const InferenceEstimator& e, InferenceClass kind);
-/// The fitted estimator, read on first use.
+/// The fitted estimator, which is read on first use.
 const InferenceEstimator& inference_estimator();
 InferenceEstimator read_inference_estimator(const json::Value& value, const std::string& where);
 json::Value inference_estimator_json(const InferenceEstimator& e);

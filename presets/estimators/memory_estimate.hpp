@@ -22,7 +22,7 @@ extern const std::array<ParameterCard, memory_parameter_count> memory_parameter_
 
 /// Measured quantities, grouped by prediction accuracy.
 enum class MemoryClass : std::uint8_t {
-  allocator,  ///< bytes of tensors or of the allocator, and peaks of unspecified kind
+  allocator,  ///< bytes of tensors or of the allocator, and unspecified peaks
   process     ///< the whole process
 };
 template <>
@@ -35,7 +35,7 @@ struct MemoryEstimate {
   std::string fitted{};  ///< date and data of the fit
   const EstimateInterval& interval(MemoryClass c) const { return intervals[static_cast<std::size_t>(c)]; }
 };
-/// Read on first use.
+/// The built-in estimate, which is read on first use.
 const MemoryEstimate& memory_estimate();
 MemoryEstimate read_memory_estimate(const json::Value& value, const std::string& where);
 

@@ -16,7 +16,7 @@ constexpr Count mebibyte = Count{1} << 20;
 
 Bytes share(double part, Bytes of) { return Bytes(std::llround(part * static_cast<double>(of.value))); }
 
-/// A linear layer's matrix on a rank.
+/// A linear layer's matrix on one rank.
 struct MatrixOfLayer {
   Count in = 0, out = 0;
   std::string_view role{};

@@ -33,7 +33,7 @@ struct ProcessMemory {
   Bytes tensors{};                          ///< states and activations at the peak (calc/memory.hpp)
   std::optional<Bytes> products{};          ///< matmul results saved under per-operator recomputation
   std::optional<Bytes> loss{};              ///< loss and the head's weight gradient, in excess of the logits
-  std::optional<Bytes> weight_gradients{};  ///< buffers of weight gradients, in addition to accumulated ones
+  std::optional<Bytes> weight_gradients{};  ///< weight-gradient buffers, in addition to the accumulated gradients
   std::optional<Bytes> update{};            ///< copies of gradients in the optimizer step, if they cause the peak
   std::optional<Bytes> buckets{};           ///< gradient buckets being reduced
   std::optional<Bytes> workspaces{};        ///< workspaces of matmuls

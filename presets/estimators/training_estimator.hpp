@@ -129,7 +129,7 @@ double rescale(double measured_scale);
 
 /// The fitted estimator: presets/estimates/training.json.
 using TrainingEstimator = Estimator<TrainingParameters, EstimateClass>;
-/// The fitted estimator, read on first use.
+/// The fitted estimator, which is read on first use.
 const TrainingEstimator& training_estimator();
 TrainingEstimator read_training_estimator(const json::Value& value, const std::string& where);
 json::Value training_estimator_json(const TrainingEstimator& e);

@@ -35,7 +35,8 @@ std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, s
 /// the unused key and value matrices in files of Gemma 3n for layers that read an earlier layer's keys and values.
 WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view family);
 
-/// Type that the mix gave a family's fused query, key and value matrix until 2025; empty if it has not changed since.
+/// The type that llama-quantize assigned to a family's fused query, key and value matrix under this mix until 2025;
+/// empty if it has not changed since.
 std::string_view older_fused_type(const Arch& arch, std::string_view mix, std::string_view family);
 
 }  // namespace llmcalc

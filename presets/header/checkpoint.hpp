@@ -24,7 +24,7 @@ struct Checkpoint {
   std::string where;                 ///< the given file or folder
   std::vector<std::string> files{};  ///< files that contain the tensors
   std::vector<CheckpointTensor> tensors{};
-  Bytes file_bytes{};  ///< of all files, including headers and padding
+  Bytes file_bytes{};  ///< size of all files, including headers and padding
   json::Value keys{};  ///< keys of a GGUF file; null for safetensors
   std::vector<std::string> caveats{};
 

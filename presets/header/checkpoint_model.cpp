@@ -288,7 +288,7 @@ void hold_modules(ModelCard& card, WeightFormats& w, const ByComponent& modules)
   hold_bytes(w, card.arch, all, Owner::modules);
 }
 
-/// Whether the tensors have exactly the parameters of the config's encoders.
+/// Whether the tensors have exactly as many parameters as the config's encoders.
 bool are_counted(const MediaEncoders& media_encoders, const Holding& h) {
   return h.counted && h.parameters == media_encoders.total();
 }

@@ -87,7 +87,7 @@ void starcoder(const GgufModel& m, Value& c) {
   c["multi_query"] = m.count_or("attention.head_count_kv", 1) == 1;
   c.erase("num_key_value_heads");
 }
-/// EmbeddingGemma's text model, which has no head.
+/// The text model of EmbeddingGemma, which has no head.
 void gemma_embedding(const GgufModel& m, Value& c) {
   window(m, c);
   c["architectures"] = {"Gemma3TextModel"};

@@ -27,7 +27,7 @@ Count state_head_width(const GgufModel& m) {
   return inner / heads;
 }
 
-/// ssm.inner_size divided by the model's width.
+/// Ratio of ssm.inner_size to the model's width.
 Count expansion(const GgufModel& m, const Value& c) {
   const Count inner = m.count("ssm.inner_size"), hidden = c["hidden_size"].get<Count>();
   if (hidden == 0 || inner % hidden != 0)
@@ -153,7 +153,7 @@ Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count laye
 }
 
 /// PLaMo 2. Layers with KV heads have attention; the others are Mamba scans of ssm.time_step_rank heads. llama.cpp
-/// writes no window and keeps the keys of all tokens.
+/// writes no window and caches the keys of all tokens.
 void plamo2(const GgufModel& m, Value& c) {
   const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
   const Count step = plamo2_period(m, kv, layers_of(c));
@@ -207,7 +207,7 @@ void falcon_h1(const GgufModel& m, Value& c) {
   c["mamba_rms_norm"] = m.in_a_layer("ssm_norm.weight");
 }
 
-/// Nemotron-H's layer pattern: a layer with KV heads is attention, one with a feed-forward width is an MLP, and any
+/// Nemotron-H's layer pattern: a layer with KV heads is attention, a layer with a feed-forward width is an MLP, and any
 /// other is Mamba-2.
 std::string nemotron_pattern(const std::vector<Count>& kv, const std::vector<Count>& widths, Count layers, char mlp) {
   std::string pattern;

@@ -56,8 +56,8 @@ bool is_shared_expert(const Arch& a, std::string_view name) {
   return a.moe.shared_experts > 0 && a.moe.layers.size() == a.layers && a.mlp_width == 0 && has_any(name, matrices);
 }
 
-/// Whether the tensor belongs to a head that the model's class does not have. Files contain the heads of the class that
-/// was trained.
+/// Whether the tensor belongs to a head that the model's class does not have. A file contains the heads of the class
+/// that was trained.
 bool is_of_other_class(std::string_view name, const ModelHead& head) {
   if (has_part(name, "pooler")) return !head.pooler;
   if (has_part(name, "seq_relationship")) return !head.sentence_pair;

@@ -30,8 +30,7 @@ class ModelGroups {
   const Arch& arch_;
   LayerKinds kinds_;
   Count encoder_layers_ = 0, predicting_;
-  bool shared_table_ = false,
-       own_bias_ = false;  ///< T5's "shared.weight"; a masked-token head's bias under its own name
+  bool shared_table_ = false, own_bias_ = false;  ///< T5's "shared.weight"; a masked-token head's own bias
 };
 
 }  // namespace llmcalc

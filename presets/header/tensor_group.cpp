@@ -50,8 +50,8 @@ bool is_dense_output(const Segments& all) {
   return all.size() > 3 && all[all.size() - 3] == "output" && before_last(all) == "dense";
 }
 
-/// Place of the tensors that accompany Gemma 4's router: a norm, "router.scale", and a factor per expert, which is
-/// counted with the MLP.
+/// Place of the tensors that accompany Gemma 4's router: a norm, "router.scale", and a factor per expert. The factors
+/// are counted with the MLP.
 TensorPlace place_beside_router(const Segments& all) {
   if (before_last(all) != "router") return TensorPlace::unknown;
   return all.back() == "scale"              ? TensorPlace::norm

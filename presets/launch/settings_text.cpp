@@ -66,7 +66,7 @@ void add_yaml(std::string& s, const json::Value& table, const std::string& inden
   }
 }
 
-/// Whether a Modelfile setting is an environment variable of the server, which is written as a comment.
+/// Whether a Modelfile setting is an environment variable of the server. Such variables are written as comments.
 bool is_variable(std::string_view name) {
   return name.find('_') != std::string_view::npos &&
          std::all_of(name.begin(), name.end(), [](char c) { return c == '_' || (c >= 'A' && c <= 'Z'); });

@@ -34,9 +34,8 @@ struct EngineLaw {
   struct BySize {
     std::optional<Bytes> below;
     Count pass_tokens = 8192;
-    Count graph_batch = 256,
-          graph_batch_tp4 = 512;         ///< largest recorded batch; the same with 4 tensor-parallel ranks or more
-    std::optional<double> reserved_gib;  ///< replaces the formula with the graphs' batches
+    Count graph_batch = 256, graph_batch_tp4 = 512;  ///< largest recorded batch; with at least 4 tensor-parallel ranks
+    std::optional<double> reserved_gib;              ///< replaces the formula with the graphs' batches
     double reserved_gib_per_rank = 0;
   };
   struct ByRanks {

@@ -224,7 +224,7 @@ Arch umt5(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers with a window: all but one in global_attn_every_n_layers, starting with layer 0.
+/// Layers with a window: all but one in every global_attn_every_n_layers layers, starting with layer 0.
 LayerSet modernbert_local(const Config& c, const Arch& a) {
   const LayerSet global = LayerSet::every(0, c.size("global_attn_every_n_layers", 3), a.layers);
   return layers_of_type(c, a, "sliding_attention").value_or(others(global, a.layers));

@@ -35,7 +35,7 @@ Count block_kv_heads(const Config& part, Count heads) {
   return heads / group;
 }
 
-/// intermediate_size, or 2/3 of ffn_mult x hidden, rounded down and then up to a multiple of 256.
+/// MLP width of a block: intermediate_size, or 2/3 of ffn_mult x hidden, rounded down and then up to a multiple of 256.
 Count block_mlp_width(const Config& part, Count hidden) {
   const bool none = part.flag("no_op", false);
   const double factor = part.number("ffn_mult", 0);

@@ -1,4 +1,4 @@
-// inclusionAI's Ling, Ring and LLaDA 2, and Sarvam, which has the same layers.
+// inclusionAI's Ling, Ring and LLaDA 2, and Sarvam, whose layers are the same.
 
 #include "presets/import/families.hpp"
 

@@ -142,8 +142,7 @@ void sparse_attention(const Config& c, Arch& a, Count heads) {
   shared.indexer.shared = true;
   shared.layers = layers_without_indexer(c, a);
   set_mixer(a, shared);
-  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of))
-    --a.mtp.mixer_of;  // a module runs its own indexer
+  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of)) --a.mtp.mixer_of;  // modules run indexers
 }
 
 /// hub deepseek-ai/DeepSeek-V3.2, inference/model.py; hf deepseek_v32/: DeepSeek-V3 with sparse attention.

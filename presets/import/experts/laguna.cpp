@@ -9,7 +9,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Heads of each layer: num_attention_heads_per_layer, or num_attention_heads for all.
+/// Number of heads in each layer: num_attention_heads_per_layer, or num_attention_heads for all.
 std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
   constexpr const char* key = "num_attention_heads_per_layer";
   if (!c.has(key)) return std::vector<Count>(static_cast<std::size_t>(a.layers), a.heads);
@@ -72,7 +72,7 @@ AttentionGate laguna_gate(const Config& c) {
   return gates.empty() ? AttentionGate::per_head : gates.front();
 }
 
-/// Layers with experts: sparse in mlp_layer_types, or not in mlp_only_layers.
+/// Layers with experts: those marked sparse in mlp_layer_types, or those not in mlp_only_layers.
 std::optional<LayerSet> laguna_sparse(const Config& c, const Arch& a) {
   const LayerSet dense = listed_layers(c, a, "mlp_only_layers").value_or(LayerSet());
   const auto rest = dense.empty() ? std::nullopt : std::optional(others(dense, a.layers));

@@ -27,8 +27,8 @@ Mtp modules_of_layers(const Config& c, const Arch& a, Count otherwise) {
   return m;
 }
 
-/// Layers with a window: 1 in hybrid_layer_pattern or "sliding_attention" in layer_types; by default, all but the first
-/// and every sixth.
+/// Layers with a window: those marked 1 in hybrid_layer_pattern or "sliding_attention" in layer_types; by default, all
+/// but the first and every sixth.
 LayerSet mimo_v2_windows(const Config& c, const Arch& a) {
   LayerSet full = LayerSet::every(5, 6, a.layers);
   full.insert(0);

@@ -50,7 +50,7 @@ class Modules {
   std::vector<NameExpression> expressions_;
 };
 
-/// Finds the first of many sets of modules that names a path, in time independent of the number of sets.
+/// Finds the first of many sets of modules that contains a path by name, in time independent of the number of sets.
 class NamedModules {
  public:
   /// Adds the names in a set. If two sets have the same name, the first one applies.

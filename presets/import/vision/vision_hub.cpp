@@ -82,7 +82,7 @@ struct SizeName {
   std::string_view object, key;
 };
 
-/// Names of a conformer's sizes that differ between the configs of hf and of the hub's own code.
+/// Names of the conformer sizes for which the configs of hf and of the hub's own code use different names.
 struct ConformerNames {
   std::string_view h, m, heads, s;
   SizeName channels, far, symmetric;

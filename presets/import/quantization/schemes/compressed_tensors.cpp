@@ -1,5 +1,5 @@
-// github.com/neuralmagic/compressed-tensors: quantization/quant_args.py defines the quantization,
-// lifecycle/initialize.py the scales, in the weights' dtype, and compressors/ the storage.
+// github.com/neuralmagic/compressed-tensors: quantization/quant_args.py defines the quantization;
+// lifecycle/initialize.py the scales, which have the weights' dtype; and compressors/ the storage.
 
 #include <fmt/format.h>
 

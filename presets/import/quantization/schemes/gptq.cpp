@@ -33,8 +33,8 @@ DType gptq_row(const GptqSetting& s) {
   return s.act && s.group == 128 ? row("gptq-act") : grouped_row("gptq", s.group);
 }
 
-/// Values of `bits` bits packed into int32, and for each group (a whole row if the size is -1) a 16-bit scale and a
-/// zero point of `bits` bits.
+/// Values of `bits` bits packed into int32, with a 16-bit scale and a zero point of `bits` bits for each group (a whole
+/// row if the size is -1).
 Packing gptq_packing(const GptqSetting& s) {
   return packing(gptq_row(s), groups_of("gptq", s.bits, s.group, 16 + s.bits));
 }

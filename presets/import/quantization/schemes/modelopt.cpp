@@ -72,7 +72,7 @@ Scheme::Group algorithm_group(Scheme& s, const Object& q, const std::string& nam
 
 }  // namespace
 
-/// MIXED_PRECISION names an algorithm for each module.
+/// Adds the groups of MIXED_PRECISION, which names an algorithm for each module.
 void add_modelopt_layers(Scheme& s, const Object& layers) {
   struct Named {
     std::vector<std::string> modules;

@@ -35,8 +35,8 @@ QuarkTensor tensor_in(Scheme& s, const Object& o, const std::string& key) {
   refuse_scheme(q, fmt::format("Quark's weights of type {} with scheme {} and group size {}", w.type, w.by, w.group));
 }
 
-/// Scales of rows and tensors are float32, scales of integer groups have 16 bits; zero points have as many bits as
-/// values.
+/// Packing with float32 scales for rows and tensors, and 16-bit scales for integer groups; zero points have as many
+/// bits as values.
 Packing quark_packing(const Object& q, const QuarkTensor& w) {
   const bool tensor = w.by == "per_tensor", channel = w.by == "per_channel", group = w.by == "per_group";
   if (w.type == "fp8_e4m3" && tensor) return with_tensor_bytes(row("fp8-tensor"), 4);

@@ -18,7 +18,7 @@ using json::Value;
 
 const Value no_data = Value::object();
 
-/// A setting: the name of its class, and its fields.
+/// A quantization setting: the name of its class, and its fields.
 struct AoConfig {
   std::string name;
   Object data;
@@ -64,8 +64,8 @@ Scheme::Group float8_group(const Object& data, const std::string& usual, bool in
   return g;
 }
 
-/// Integers of 1 to 8 bits in one byte each, with a scale in the weights' dtype or in float32 and a one-byte zero point
-/// per group (workflows/intx/intx_unpacked_to_int8_tensor.py).
+/// Integers of 1 to 8 bits stored in one byte each, with a scale in the weights' dtype or in float32 and a one-byte
+/// zero point per group (workflows/intx/intx_unpacked_to_int8_tensor.py).
 Scheme::Group intx_group(const Object& data, bool inputs) {
   const std::string layout = plain_text(data.find("intx_packing_format"));
   if (!layout.empty() && lower(layout) != "unpacked_to_int8")
@@ -87,7 +87,8 @@ Scheme::Group int4_group(const Object& data) {
   return {.packing = packing(grouped_row("int4", group), groups_of("int4", 4, group, 32))};
 }
 
-/// 4-bit integers in one byte each, with a 16-bit scale and an int32 zero point per group (quant_api.py of 2025).
+/// 4-bit integers stored in one byte each, with a 16-bit scale and an int32 zero point per group (quant_api.py of
+/// 2025).
 Scheme::Group int4_as_int8_group(const Object& data) {
   const Count group = data.count_or("group_size", 32);
   if (group == 0) refuse_scheme(data, "torchao's int4 in groups of 0");
