@@ -57,7 +57,7 @@ void gemma4(const GgufModel& m, Value& c) {
   copy(m, c, "expert_used_count", "top_k_experts");
 }
 
-/// Gemma 3n: no key states the low rank parallel to attention.
+/// Gemma 3n: no key states the rank of the low-rank branch parallel to attention.
 void gemma3n(const GgufModel& m, Value& c) {
   sliding(m, c);
   per_layer(m, c);

@@ -17,7 +17,7 @@ struct TensorGroup {
   std::string_view name;  ///< name of the component, "vision and audio", "MTP modules", "buffers" or "not recognized"
   bool parameter =
       true;  ///< false: rotary factors, a router's correction, data of a quantized matrix other than its values
-  bool packed = false;  ///< packs several values per element, so the shape does not count parameters
+  bool packed = false;  ///< packs several values per element, so the shape does not give the parameter count
 };
 
 inline constexpr std::string_view unknown_group = "not recognized", media_encoders_group = "vision and audio",

@@ -61,7 +61,7 @@ void latent_attention(const Config& config, Arch& arch, const Latent& defaults);
 /// MTP modules that published checkpoints contain but that are outside the model and excluded from all counts.
 struct UncountedModules {
   Count modules = 0;
-  Count parameters = 0;   ///< of each module; 0: unknown
+  Count parameters = 0;   ///< per module; 0: unknown
   bool if_named = false;  ///< counted only if num_nextn_predict_layers states their number
 };
 UncountedModules uncounted_modules(const Config& config, const Arch& arch);

@@ -162,7 +162,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
 /// A reason why a key with `word` in its path does not affect any size.
 struct Reason {
   std::string_view word, why;
-  bool of_all = false;  ///< applies to every model; otherwise only to families that read the key
+  bool of_all = false;  ///< applies to all families, not only to those that read the key
 };
 constexpr std::array reasons{
     Reason{"architectures", "model_type determines the family", true},

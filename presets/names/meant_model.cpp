@@ -100,7 +100,7 @@ bool take(WordList& list, Text word) {
 
 bool has(const WordList& list, Text word) { return std::find(list.begin(), list.end(), word) != list.end(); }
 
-/// Merges a method and a width into one format, and drops a container's name next to a mix.
+/// Merges a method and a width into one format and, if a mix is named, drops the container's name.
 void join_pairs(SplitName& s) {
   for (const Pair& p : pairs)
     if (has(s.formats, p.width) && (take(s.formats, p.method) || take(s.open, p.method))) {

@@ -46,7 +46,7 @@ struct EngineLaw {
   std::optional<double> utilization;
   Bytes graphs{};
   std::optional<Count> pass_tokens, sequences, block_tokens;
-  bool whole_prompts = false;       ///< all prompts of a batch are one pass, of any length
+  bool whole_prompts = false;       ///< all prompts of a batch form a single pass of any length
   bool scaled_sparse_rows = false;  ///< cache rows of sparse latent attention have scales
   double logit_bytes_per_sequence = 0, logit_bytes_per_token = 0;
   std::vector<ByRanks> by_ranks;  ///< ascending

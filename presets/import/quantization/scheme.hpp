@@ -27,7 +27,7 @@ struct Scheme {
   std::vector<std::string> caveats{};  ///< properties that the block does not specify
   std::vector<std::string> unread{};   ///< unread keys whose values may matter
   NamedModules named{};                ///< groups that consist only of names, by index
-  std::vector<std::size_t> others{};   ///< indices of the other groups
+  std::vector<std::size_t> others{};   ///< indices of the groups that are not in `named`
 };
 
 /// Inputs for reading a block other than its own keys.

@@ -35,7 +35,7 @@ struct Joint {
 /// A model with an encoder and a text model, identified by the model_type of the composite config.
 struct Composite {
   std::string_view model_types;                ///< separated by spaces
-  std::string_view media_encoder;              ///< the encoder's model_type, if its config has no model_type
+  std::string_view media_encoder;              ///< the encoder's model_type, used if its config has none
   bool always;                                 ///< `media_encoder` is used, regardless of the model_type in its config
   Count (*projector)(const Joint&) = nullptr;  ///< null: inside the encoder, or absent
   Count (*cross)(const Joint&) = nullptr;      ///< parts of the text model that only read images; null: absent
