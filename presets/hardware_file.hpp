@@ -15,7 +15,7 @@
 ///   "pcie"?:    { "type"?, "bandwidth" },
 ///   "host"?:    { "type"?, "bandwidth"?: "450 GB/s", "memory"?: "512 GB/s" }    bandwidths of its link and its memory
 ///   "power"?: "700 W",  "prices"?: [ { "price": "2.99 USD/h", "source", "seller"?, "date"?,
-///                                      "recalled"?: true } ],   recalled: not looked up
+///                                      "recalled"?: true } ],   recalled: from memory
 ///   "achieved"?: { "matmul"?: 0.71 or { "bf16": 0.71, ... }, "memory"?: 0.9, "link"?: 0.8, "launch"?: "4 us", "how",
 ///                  "attention"?: { "fp32": "31 GFLOP/s", ... },  "attention_backward"?,  "plain_attention"?,
 ///                  "plain_attention_backward"?,  "naive_attention"?,  "naive_attention_backward"?,  "half_matmul"?: {
