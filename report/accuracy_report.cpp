@@ -17,7 +17,7 @@
 namespace llmcalc {
 namespace {
 
-/// A percentage without the % sign: "12.3"; in scientific notation from a factor of 1000: "1.2e+07".
+/// A percentage without the % sign: "12.3"; in scientific notation if the ratio is at least 1000: "1.2e+07".
 std::string percent_number(double share, bool sign = false) {
   const bool wild = std::fabs(share) >= 1e3;
   if (sign) return wild ? fmt::format("{:+.1e}", 100 * share) : fmt::format("{:+.1f}", 100 * share);
@@ -32,7 +32,7 @@ std::string how_many(std::size_t n, const char* what) {
   return n == 1 ? fmt::format("one {}", what) : fmt::format("{} {}s", grouped_count(n), what);
 }
 
-// ---- Tables of errors
+// ---- Error tables
 
 /// Shortens a name so that the numbers fit in 80 columns. Drops the middle, because sources by one author differ at the
 /// end.
@@ -65,7 +65,7 @@ std::vector<std::string> group_cells(const ErrorGroup& g, bool short_names) {
           e.coverage ? percent_number(*e.coverage) : "-"};
 }
 
-/// Number of groups shown per kind without --rows: those with the most rows.
+/// Maximum number of groups shown per kind without --rows; those with the most rows are shown.
 constexpr Count most_shown = 12;
 
 /// Adds the table's lines for one kind of group.
@@ -100,7 +100,7 @@ Grid summary_grid(const std::vector<ErrorGroup>& groups, bool all) {
 
 // ---- Rows
 
-/// A value as text, in the unit that ends the name of its quantity.
+/// A value as text, in the unit given by the suffix of its quantity's name.
 std::string value_of(const PredictedRow& r, double value) {
   if (r.quantity.ends_with("_bytes")) return human_text(value, Unit::bytes);
   if (r.quantity.ends_with("_s") && !r.quantity.ends_with("tok_s")) return human_text(value, Unit::seconds);
@@ -148,7 +148,7 @@ std::string prediction_text(const PredictedRow& r) {
   return fmt::format("{} ({} to {})", value, value_of(r, *r.predicted.low), value_of(r, *r.predicted.high));
 }
 
-/// "tensors 57.3 GB, loss 2.1 GB"; empty if a prediction has no parts.
+/// "tensors 57.3 GB, loss 2.1 GB"; empty if the prediction has no parts.
 std::string parts_text(const PredictedRow& r) {
   std::vector<std::string> all;
   for (const PredictedPart& part : r.parts) all.push_back(part.name + " " + value_of(r, part.value));
@@ -203,7 +203,7 @@ Grid skipped_grid(const Accuracy& a, bool each) {
 
 // ---- The verdict
 
-/// Noun for a row of the answer.
+/// Noun for one row of the answer.
 const char* thing(const Accuracy& a) { return a.kind == AccuracyKind::training ? "row" : "figure"; }
 
 double share_within(const Accuracy& a, double most) {
@@ -244,7 +244,7 @@ std::string worst_families(const std::vector<ErrorGroup>& groups) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Empty unless more than one row in twenty was skipped.
+/// A sentence about skipped rows; empty unless more than one row in twenty was skipped.
 std::string skipped_sentence(const Accuracy& a) {
   std::set<std::string_view> seen, left_out;
   for (const PredictedRow& r : a.rows) seen.insert(r.id);

@@ -12,7 +12,7 @@ namespace llmcalc {
 /// Inputs of the comparison.
 struct AccuracyQuestion {
   std::vector<std::string> files;  ///< empty: the published measurements
-  bool rows = false;               ///< whether text shows every row
+  bool rows = false;               ///< whether text output shows every row
 };
 
 Report accuracy_report(const Accuracy& a, const AccuracyQuestion& question);

@@ -41,7 +41,7 @@ json::Value compared(const json::Value& request, Runner& runner) {
   return report_json(compare(all));
 }
 
-/// The request with its command's second word as an input.
+/// The request with its command's second word as the input "what".
 json::Value with_words(json::Value request, const std::string& second) {
   if (!second.empty()) request["inputs"]["what"] = second;
   return request;
@@ -63,7 +63,7 @@ json::Value answered(const json::Value& request, Runner& runner) {
   return json_of(command.answer(arguments, runner));
 }
 
-/// Key of the input at the start of a sentence; empty if the sentence starts with another word.
+/// The input key at the start of a sentence; empty if the sentence starts with another word.
 std::string key_in(std::string_view sentence) {
   const std::string_view first = sentence.substr(0, sentence.find_first_of(" :"));
   if (first.size() > 2 && first.front() == '"') return std::string(first.substr(1, first.size() - 2));

@@ -1,23 +1,23 @@
 #pragma once
-/// One function for every front end: maps a request in JSON to its answer in JSON, without terminal or files.
+/// One function for every front end: maps a JSON request to a JSON answer, without a terminal or files.
 ///
 ///   { "command": "train", "model": NAME | {config.json} | {model file}, "hardware": NAME | {hardware file},
 ///     "inputs": { option key: value } }
 ///
-/// "inputs" may have "from", a launch command, and "emit", a stack: the answer is then {"stack", "launch": text}.
-/// "command" may be two words ("plan train"). Keys under "inputs" are those in the option table, and positional words:
-/// explain "quantity", collective "operation", list "kind", show "name", diagnose "log" (its text). compare takes
-/// "sides": [request, ...]. Quantities are numbers in base units or text as typed; unknown keys are rejected.
-/// "command", the names of model and hardware, and "inputs" of an answer form a request that reproduces it. Remedies
-/// name --gpus if the answered request had --dp.
+/// "inputs" may contain "from", a launch command, and "emit", a stack; with "emit" the answer is {"stack", "launch":
+/// text}. "command" may be two words ("plan train"). Keys under "inputs" are those in the option table and the
+/// positional words: "quantity" for explain, "operation" for collective, "kind" for list, "name" for show, "log" for
+/// diagnose (the text of the log). compare takes "sides": [request, ...]. Quantities are numbers in base units or text
+/// as typed; unknown keys are rejected. "command", the names of model and hardware, and "inputs" of an answer form a
+/// request that reproduces it. Remedies name --gpus if the answered request had --dp.
 
 #include "report/commands/runner.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
 
-/// The answer as 'llmcalc COMMAND --json' prints it, or the error {"error": {"key", "message", "exit_code": 2}}.
-/// "key": the input that the sentence begins with. Throws only std::bad_alloc.
+/// The answer as 'llmcalc COMMAND --json' prints it, or the error {"error": {"key", "message", "exit_code": 2}}. "key":
+/// the input named at the start of the message. Throws only std::bad_alloc.
 json::Value ask(const json::Value& request, Runner& runner);
 /// The same on one thread.
 json::Value ask(const json::Value& request);

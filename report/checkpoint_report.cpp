@@ -20,7 +20,7 @@ struct GroupRow {
   std::map<std::string, Bytes> formats;
 };
 
-/// The group's formats by their names in the file, largest total bytes first.
+/// The group's formats, under their names in the file, sorted by total bytes, largest first.
 std::string formats_of(const GroupRow& row) {
   std::vector<std::pair<std::string, Bytes>> all(row.formats.begin(), row.formats.end());
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second > b.second; });

@@ -21,7 +21,7 @@ CollectiveOp operation(const std::string& text) {
   throw InputError(fmt::format("OP: expected {}, got {}", one_of(choice_names<CollectiveOp>), in_quotes(text)));
 }
 
-/// The link that joins the ranks: the hardware's, with the question's overrides.
+/// The link that joins the ranks: the hardware's link, with the question's overrides.
 Link link(const CollectiveQuestion& q) {
   Link l;
   if (q.hardware) l = joining_link(q.hardware->cluster, q.ranks);
@@ -56,7 +56,7 @@ std::optional<ReachedLink> reached_link(const CollectiveQuestion& q, const Link&
   return ReachedLink{reached, rates.start};
 }
 
-/// Seconds of the collective at the link's own rates, and as estimated.
+/// Seconds of the collective: at the link's nominal rates, and as estimated.
 struct CollectiveTimes {
   Seconds best;
   std::optional<Seconds> estimated{};
@@ -117,7 +117,7 @@ std::string time_text(const CollectiveTimes& t) {
              : fmt::format(" in {} at best", best);
 }
 
-/// The question's inputs, sufficient to repeat it.
+/// All inputs needed to repeat the question.
 json::Value inputs(CollectiveOp o, const CollectiveQuestion& q) {
   json::Value v{{"op", name(o)}, {"bytes", q.bytes.value}, {"ranks", q.ranks}};
   if (q.bandwidth) v["bandwidth_bytes_per_s"] = q.bandwidth->value;

@@ -70,7 +70,7 @@ std::string value_text(const Definition& d, double v) {
   return human_text(Quantity(v), unit == Unit::flops ? Unit::none : unit);
 }
 
-/// A sum in a report, and the common prefix of its parts.
+/// A sum in a report, and the common prefix of its parts' paths.
 struct CompareSum {
   std::string_view path, parts;
 };
@@ -188,7 +188,8 @@ Side of_best_plan(const Side& s) {
   return out;
 }
 
-/// Throws InputError if a file is not a report, if the commands differ, or if a part to be read is not an object.
+/// Throws InputError if a file is not a report, if the commands differ, or if a part of a report is not an object where
+/// one is expected.
 void check_sides(const std::vector<Side>& sides) {
   const std::string first = command_of(sides[0]);
   for (const Side& s : sides) {
@@ -207,7 +208,7 @@ bool is_interval_end(const Definition& d) {
   return std::any_of(ends.begin(), ends.end(), [&](const auto& e) { return d.path.find(e) != std::string_view::npos; });
 }
 
-/// Whether text output shows the quantity. It omits quantities that repeat another one in a different form.
+/// Whether text output shows the quantity. Quantities that repeat another one in a different form are omitted.
 bool is_shown(const Definition& d) {
   return d.section() != "utilization" && !is_interval_end(d) && d.path.find(".bound_") == std::string_view::npos &&
          d.path.find(".limited_s.") == std::string_view::npos && !d.path.ends_with("total_bytes");
@@ -267,7 +268,7 @@ void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
   r.notes.push_back({"rescaled_side", std::move(sentence)});
 }
 
-/// The main result of a report, by its command, for the verdict of a comparison.
+/// The main result of a command's report, for the verdict of a comparison.
 struct VerdictPart {
   std::string_view path, less, more, unit;
 };
@@ -288,7 +289,7 @@ std::string side_verdict(const Side& s) {
   return text;
 }
 
-/// The parts of the first sum that differs.
+/// The parts of the first sum that differs between the two sides.
 std::string main_cause(const Side& a, const Side& b) {
   for (const CompareSum& s : sums)
     if (const std::string why = because(*defined(s.path), a.report, b.report); !why.empty()) return why;

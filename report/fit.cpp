@@ -59,11 +59,11 @@ InFormat in_format(const Request& r, const FitFormat& f) {
   return {std::move(one), f.weights == "bf16" ? wide : std::string(f.weights)};
 }
 
-/// Bytes of the model's weights; the sort key of formats.
+/// Bytes of the model's weights, by which formats are sorted.
 Bytes stored_bytes(const Request& r) { return weights_bytes(r.model.arch, r.plan, r.layout); }
 
-/// The request in each format that merits a row, widest first: the given format, else the checkpoint's and the
-/// engine's. Formats wider than a quantized checkpoint add no precision and are left out.
+/// The request in each format that gets a row, widest first: the given format, else the checkpoint's and the engine's.
+/// Formats wider than a quantized checkpoint add no precision and are left out.
 std::vector<InFormat> in_formats(const Request& r) {
   std::vector<InFormat> all{{r, ""}};
   if (r.gave("--weight-precision")) return all;
@@ -83,7 +83,8 @@ std::vector<InFormat> in_formats(const Request& r) {
   return all;
 }
 
-/// The fewest layers in host memory with which the request fits; absent if all of them do not suffice.
+/// The request with the fewest layers in host memory that make it fit; absent if it does not fit even with all of them
+/// there.
 std::optional<InFormat> with_layers_on_host(const Request& r) {
   const Count layers = r.model.arch.layers;
   const auto moved = [&](Count n) {
@@ -95,8 +96,8 @@ std::optional<InFormat> with_layers_on_host(const Request& r) {
   return moved(*fewest);
 }
 
-/// The usual format with experts, else with layers, in host memory, if the engine computes there and the format does
-/// not fit otherwise.
+/// The request in the usual host format with experts, else layers, in host memory. Absent unless the engine computes on
+/// the host and the request does not fit otherwise.
 std::optional<InFormat> on_host(const Request& r) {
   if (has_stages(r)) return {};
   if (!r.engine || !r.engine->computes_on_host || r.gave("--weight-precision") || r.gave("--offload")) return {};
@@ -135,7 +136,7 @@ void add_speeds(FitRow& row, const InferenceAnswer& a) {
   row.prompt_interval = a.interval_of_pass(InferenceClass::prefill, prompts);
 }
 
-/// A sequence of unlimited length counts as the model's context.
+/// Adds the limits to a row. An unlimited sequence length is replaced by the model's context.
 void add_limits(FitRow& row, const InferenceAnswer& a) {
   row.limits = a.limits();
   if (row.limits.max_batch && !row.limits.max_context) row.limits.max_context = row.context;

@@ -17,7 +17,7 @@ struct FitQuestion {
   std::optional<Count> context{};  ///< required tokens per sequence; absent: prompt and answer of the request
   double min_speed = 0;            ///< minimum generated tokens per second of a sequence
   bool all_formats = false;        ///< a row for every format that fits, not only for the widest
-  std::string use{};               ///< "code", "chat": only models for it; empty: all
+  std::string use{};               ///< "code", "chat": only models for this use; empty: all
 };
 
 /// A model in one weight format, under a plan: a batch of sequences of prompt + generate tokens. Memory and limits
@@ -48,9 +48,9 @@ struct ModelFit {
   std::string why{};              ///< reason why the model cannot run under these options; empty if it can
 };
 
-/// Adapts the request to one model: the share that the engine takes unless --memory-utilization is given; sequences of
-/// the question's length, else of the request's, up to the model's context. Throws InputError if check() does, or if
-/// the question's length exceeds the model's context.
+/// Adapts the request to one model: sets the engine's share of memory unless --memory-utilization is given, and the
+/// sequence length to the question's, else to the request's, up to the model's context. Throws InputError if check()
+/// does, or if the question's length exceeds the model's context.
 Request request_to_fit(Request r, const FitQuestion& q);
 
 /// Memory of a device, or of all devices that hold stages.

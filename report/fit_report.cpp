@@ -101,7 +101,7 @@ Grid runnable_grid(const std::vector<ModelFit>& models) {
   return g;
 }
 
-/// Earliest release in the short list, 18 months before this version.
+/// Earliest release date in the short list: 18 months before this version.
 constexpr std::string_view recent_since = "2025-05";
 constexpr double usual_bits = 4, fast_enough = 10;
 
@@ -219,15 +219,15 @@ void sort_by_size(std::vector<ModelFit>& models) {
   });
 }
 
-/// Any model's request, which has the device and the common options. Throws InputError with the first model's reason if
-/// no model can run.
+/// The request of any model, for its device and the options common to all. Throws InputError with the first model's
+/// reason if no model can run.
 const Request& any_request(const std::vector<ModelFit>& models) {
   for (const ModelFit& m : models)
     if (m.request) return *m.request;
   throw InputError(models.front().why);
 }
 
-/// The options common to all models, and those of the question.
+/// The options common to all models, and the inputs of the question.
 json::Value shared_inputs(const Request& like, const FitQuestion& q) {
   json::Value v = inputs_json(like);
   for (const char* of_model :
@@ -264,7 +264,8 @@ Notes fit_notes(const Request& like, const FitQuestion& q, const std::vector<Mod
   return notes;
 }
 
-/// The verdict on the first model, which can run if any can; for a single model that cannot run, changes that help.
+/// Adds the verdict on the first model, which can run if any can; for a single model that cannot run, adds changes that
+/// help.
 void add_verdict_of_first(const std::vector<ModelFit>& models, Report& report) {
   const ModelFit& first = models.front();
   if (!first.rows.empty()) {

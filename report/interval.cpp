@@ -69,7 +69,8 @@ void note_unmeasured(const HardwareCard& card, const char* in, bool of_no_kind, 
                    in, card.name, of_no_kind ? "other devices" : "devices of the same kind")});
 }
 
-/// Adds a note on a device of a kind with too few measurements for separate bandwidth and peak efficiencies.
+/// Adds a note that there are too few measurements on this kind of device to fit separate bandwidth and peak
+/// efficiencies.
 void note_rare_kind(const HardwareCard& card, const char* in, Report& report) {
   report.notes.push_back(
       {"device_kind_with_few_runs",

@@ -13,8 +13,8 @@ namespace llmcalc {
 /// Adds a note that names the parts of the estimate that were measured on the device, if any.
 void note_measured_device(const Request& r, Report& report);
 
-/// Adds a note if the interval is wider because of the device: no row of the estimator's fit was measured on it, or too
-/// few on devices of its kind.
+/// Adds a note if the interval is wider because no row of the estimator's fit was measured on the device, or too few
+/// were measured on devices of its kind.
 void note_wider_training(const Request& r, Report& report);
 void note_wider_inference(const Request& r, Report& report);
 
@@ -24,7 +24,7 @@ std::string bytes_interval_text(Bytes low, Bytes high);
 /// The interval around an estimated time, or around a multiple of it.
 std::string interval_text(const EstimateInterval& interval, double time, Unit unit);
 
-/// Selects rows whose values have an interval (times and rates) by key.
+/// Selects, by key, the rows whose values have an interval: times and rates.
 using HasInterval = bool (*)(std::string_view key);
 /// Adds the ends of the interval for these rows, only in JSON: "time_s" gets "time_low_s" and "time_high_s", "mfu" gets
 /// "mfu_low" and "mfu_high".

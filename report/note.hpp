@@ -1,5 +1,5 @@
 #pragma once
-/// Caveats and assumptions of an answer's numbers.
+/// Caveats and assumptions behind an answer's numbers.
 
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 namespace llmcalc {
 
 struct Note {
-  std::string_view key;  ///< identifier of its kind, stable between versions: "latency_unknown"; a literal
+  std::string_view key;  ///< identifies the kind of note in all versions: "latency_unknown"; a string literal
   std::string text;
 };
 using Notes = std::vector<Note>;

@@ -84,10 +84,10 @@ struct MemoryBar {
 struct Brief {
   std::vector<Finding> findings{};
   std::vector<MemoryBar> bars{};
-  std::vector<std::string> rows{};  ///< paths of rows with a value other than 0; "parameters.": of a whole section
-  bool with_grid = false;           ///< rows of `grid`, else of the first grid of the report, as many as fit
+  std::vector<std::string> rows{};  ///< paths of rows to show unless 0; "parameters.": a whole section
+  bool with_grid = false;           ///< shows rows of `grid`, else of the report's first grid, as many as fit
   std::optional<Grid> grid{};
-  std::size_t lines = 16;  ///< limit
+  std::size_t lines = 16;  ///< maximum length
   std::string more{};      ///< last line: "more: --full"
 };
 
@@ -99,7 +99,7 @@ struct Report {
   json::Value model, hardware, inputs, conventions, layout;
   std::vector<Section> sections;
   std::vector<Grid> grids;
-  Notes notes;                 ///< caveats and assumptions of the numbers
+  Notes notes;                 ///< caveats and assumptions behind the numbers
   std::optional<Brief> brief;  ///< absent: text is always complete
 
   const Section* find(std::string_view key) const;

@@ -146,7 +146,7 @@ std::string type_of(const explain::Definition& d) {
   return d.unit == "bytes" || d.unit == "parameters" ? "integer" : "number";
 }
 
-/// The digits of integers above 2^53, next to them.
+/// Keys with the digits of integers above 2^53, next to the integers.
 Value exact_texts() {
   return {{"_text$", described("string", "the digits of the integer under the key without _text, if above 2^53")}};
 }

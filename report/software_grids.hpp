@@ -8,7 +8,7 @@
 namespace llmcalc {
 
 Grid software_grid();
-/// The capabilities of every stack; a stack with versions has a row for each version that changes one.
+/// The capabilities of every stack; a stack with versions has a row for each version that changes a capability.
 Grid capabilities_grid();
 /// Every version with its release date and source.
 Grid versions_grid();

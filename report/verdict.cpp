@@ -179,7 +179,7 @@ std::string generation_text(const InferenceAnswer& a) {
 
 namespace {
 
-/// The worse of the report's verdict and this one.
+/// Sets the report's fit to `fit` if that is worse.
 void add_fit(Report& report, const Fit& fit) {
   if (!report.fit || fit.probability < report.fit->probability) report.fit = fit;
 }

@@ -9,7 +9,7 @@ namespace llmcalc {
 /// "vllm 0.25, the default; 3.99 USD per GPU-hour (Lambda on-demand, 2025-26)". Empty if there is neither.
 Finding provenance_finding(const Request& r, bool has_costs);
 
-/// Seller and date, and whether the price was recalled instead of looked up: "RunPod, 2025, recalled".
+/// Seller and date, and whether the price is from memory rather than looked up: "RunPod, 2025, recalled".
 std::string price_source_text(const Price& p);
 
 }  // namespace llmcalc

@@ -27,7 +27,7 @@ void check_command(const json::Object& report) {
                     report.where(), name));
 }
 
-/// A preset by its name, a file by its path.
+/// Origin of a part of a report: the name of a preset, or the path of a file.
 std::string origin(const json::Object& part) {
   const std::string source = part.text("source");
   return source.starts_with("preset") ? part.text("name") : source;

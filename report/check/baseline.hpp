@@ -19,11 +19,11 @@ struct Changes {
   std::size_t compared = 0;
 };
 
-/// Repeats the question of a saved report. Throws InputError if the file is not a report that answers one.
+/// Answers the question of a saved report once more. Throws InputError if the file is not a report on a question.
 Report asked_twice(const json::Value& saved, const std::string& where);
 
-/// Every number, verdict and name that differs, and those in only one report. Numbers that differ by at most
-/// `tolerance` of the saved one count as equal.
+/// Every number, verdict and name that differs between the reports or is in only one of them. Numbers count as equal if
+/// they differ by at most the fraction `tolerance` of the saved number.
 Changes changes_between(const json::Value& saved, const Report& today, double tolerance);
 
 }  // namespace llmcalc

@@ -75,7 +75,7 @@ void compare_training(const Arch& a, SubjectComparison& c) {
   }
 }
 
-/// Compares decode steps and cache of models that generate. The closed forms do not cover encoder-decoder models.
+/// Compares the decode steps and KV caches of generative models. The closed forms do not cover encoder-decoder models.
 void compare_inference(const Arch& a, SubjectComparison& c) {
   if (a.is_encoder() || a.is_encoder_decoder()) return;
   Plan p{.batch = 5, .attention_flops = AttentionFlops::causal_exact};
@@ -90,7 +90,7 @@ void compare_inference(const Arch& a, SubjectComparison& c) {
   c.count("kv_cache.bytes_per_token", cache_bytes_per_token(held).value, textbook::kv_bytes_per_token(a, 2).value);
 }
 
-/// Compares parameters, FLOPs and cache of all MTP modules.
+/// Compares the parameters, FLOPs and KV cache of all MTP modules.
 void compare_modules(const Arch& a, SubjectComparison& c) {
   const Count n = a.mtp.modules;
   if (n == 0) return;

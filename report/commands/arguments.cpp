@@ -26,7 +26,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether `choice` has the form "cuda:N" and the text is this choice with a number.
+/// Whether `choice` has the form "cuda:N" and the text matches it with a number in place of N.
 bool is_numbered(std::string_view choice, std::string_view text) {
   if (!choice.ends_with(":N")) return false;
   choice.remove_suffix(1);
@@ -70,7 +70,7 @@ const Option* meant_option(const Command& command, std::string_view flag) {
   return o != nullptr || s->instead.empty() ? o : option_of(command, s->instead);
 }
 
-/// The arguments with the command's options in place of synonyms.
+/// The arguments, with synonyms replaced by the command's options.
 std::vector<std::string> without_synonyms(const Command& command, Args args) {
   std::vector<std::string> all;
   for (const std::string& a : args) {
@@ -285,7 +285,7 @@ std::vector<bool> Arguments::chosen_inputs(const Request& start) const {
     chosen[i] = true;
     std::optional<Request> with = settled();
     chosen[i] = with.has_value();
-    if (!with) continue;  // it may need an option that comes later
+    if (!with) continue;  // may need a later option
     now = std::move(with);
     i = static_cast<std::size_t>(-1);
   }
@@ -324,7 +324,7 @@ bool names(std::string_view key, const Option& o) {
   return key == own || (o.field.read == nullptr && key.starts_with(own + "_"));
 }
 
-/// The value under the key, or its digits from an answer that has both: an intermediate program may have rounded the
+/// The value under the key; its digits if the answer has both, because an intermediate program may have rounded the
 /// number.
 json::Value exact_input(const json::Value& inputs, const std::string& key) {
   const std::string text_key = key + std::string(exact_text_ending);

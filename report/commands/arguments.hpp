@@ -1,5 +1,5 @@
 #pragma once
-/// Arguments of one command, as typed or as JSON. Every mistake is answered in one sentence.
+/// Arguments of one command, as typed or as JSON. Every mistake is reported in one sentence.
 
 #include <optional>
 #include <span>
@@ -32,9 +32,9 @@ class Arguments {
   const Command& command() const { return command_; }
   /// The arguments as typed, without the command.
   std::span<const std::string> typed() const { return typed_; }
-  /// The word of this name; empty if not given.
+  /// The positional word with this name; empty if not given.
   std::string word(std::string_view name) const;
-  /// The word of this name and all words after it.
+  /// The positional word with this name and all words after it.
   std::vector<std::string> words_from(std::string_view name) const;
   bool has(std::string_view flag) const;
   /// Whether the answer is in JSON.
@@ -47,7 +47,7 @@ class Arguments {
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
   /// The values of an option that may be given several times, in order.
   std::vector<std::string> texts(std::string_view flag) const;
-  /// The options given, with their texts, in order.
+  /// The given options with their values as text, in order.
   std::vector<std::pair<const Option*, std::string>> options_given() const;
   /// The model given as MODEL.
   ModelCard model() const;
@@ -55,13 +55,13 @@ class Arguments {
   ModelCard config() const;
   /// The device of --hardware.
   HardwareCard hardware() const;
-  /// The text given as LOG (typed: the content of a file; in JSON: the text itself), and its name in sentences.
+  /// The text given as LOG (typed: the content of a file; in JSON: the text itself), and its name for messages.
   std::pair<std::string, std::string> log() const;
   /// The same arguments with a different value for a given option.
   Arguments with(std::string_view flag, const std::string& text) const;
   /// These arguments, plus plan options that only `others` has.
   Arguments with_plan_of(const Arguments& others) const;
-  /// The first option on the command line that describes a plan, except `besides`; null if there is none.
+  /// The first option on the command line, other than `besides`, that describes a plan; null if there is none.
   const Option* first_of_plan(std::string_view besides = "") const;
 
   /// Reads the given plan options into a request whose model is set, settles the rest, and rejects options without

@@ -20,7 +20,7 @@ bool is_launch_file(const std::string& text) {
   return text == json::standard_input || is_regular_file(status) || is_fifo(status);
 }
 
-/// A GGUF file's name without folder and extension, and the format at the end of its name, if the rest is a preset.
+/// A GGUF file name without folder and extension, split into the name of a preset and the format after it.
 struct GgufName {
   std::string model, format;
 };

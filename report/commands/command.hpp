@@ -1,6 +1,6 @@
 #pragma once
-/// A row per command: its words and options, which determine parsing, help, the manual and completions, and the
-/// function that answers it.
+/// One row per command: its words and options, from which parsing, help, the manual and completions are derived, and
+/// the function that answers it.
 
 #include <functional>
 #include <span>
@@ -21,8 +21,8 @@ class Arguments;
 struct Word {
   std::string_view name, help;
   bool required = true;
-  bool repeats = false;    ///< the last word of a command may occur several times
-  std::string_view key{};  ///< key in requests; empty: its name
+  bool repeats = false;    ///< may be given several times; only for the last word of a command
+  std::string_view key{};  ///< key in requests; empty: the same as `name`
 };
 
 /// The help for MODEL, the same in every command.
@@ -52,8 +52,8 @@ struct Command {
   std::string_view name, arguments, summary;  ///< a line of 'llmcalc --help'
   std::string_view about, examples;           ///< first and last part of the command's help
   std::span<const Word> words{};
-  std::span<const Option> own{};                                 ///< options of only this command
-  Parts parts = 0;                                               ///< options of the table that it takes
+  std::span<const Option> own{};                                 ///< options that only this command has
+  Parts parts = 0;                                               ///< takes the table options that affect these parts
   Output (*answer)(const Arguments&, Runner& runner) = nullptr;  ///< throws InputError
   int (*run)(const Arguments&) = nullptr;  ///< replaces answer() for commands with files, kernels or a terminal
 };

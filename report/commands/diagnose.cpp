@@ -55,7 +55,7 @@ bool has_formats_of(const ServerConfig& config, const ModelCard& model) {
   return !said || whole_bits(said->format()) == whole_bits(own.format());
 }
 
-/// Takes from the log the options that were not given.
+/// Sets options that were not given to their values in the log.
 void give_said(Request& r, const ServerConfig& config, const Arguments& arguments, Notes& notes) {
   std::vector<std::string> unknown, given;
   const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
@@ -101,10 +101,10 @@ void give_software(Request& r, const MemoryLog& log, Parts parts, const Argument
   if (infers && card.inference) r.engine = card;
   if (!infers && card.training) r.software = card;
   if (arguments.has("--hardware")) r.given.push_back("--software");
-  r.any_software = true;  // the log shows that it ran
+  r.any_software = true;  // the log shows that the software ran the plan
 }
 
-/// Takes ranks from the log, except tensor-parallel ranks, which may be given.
+/// Takes ranks from the log, except tensor-parallel ranks, which the user may give.
 void give_ranks(Request& r, const ServerConfig& config, Notes& notes) {
   std::vector<std::string> unknown;
   const Layout of_log = served_layout(config, r.model.arch, r.layout, unknown);
@@ -122,7 +122,7 @@ void give_ranks(Request& r, const ServerConfig& config, Notes& notes) {
   notes.push_back({"ranks_from_log", "from the log: " + text});
 }
 
-/// The preset for a log's model name, with the format in the name; absent if there is none.
+/// The preset for a log's model name, with the weight format in that name; absent if no preset matches.
 std::optional<ModelCard> meant_card(const std::string& named, bool has_file_type) {
   try {
     const MeantModel m = meant_model(named);

@@ -48,7 +48,7 @@ constexpr const char* examples =
     "  llmcalc explain collective.all_reduce     also scaling, hardware\n"
     "  llmcalc explain ridge h100                a number of a device";
 
-/// Provides the name and parts for the head of the answer.
+/// Name and parts for the head of the answer.
 constexpr Question explain_question{.name = "explain",
                                     .summary = "Shows formulas with their symbols, values and sources.",
                                     .examples = examples,
@@ -171,7 +171,7 @@ Output sheet() {
 
 using Explanations = std::vector<explain::Explanation>;
 
-/// `heads`: definitions specific to this answer that its explanations refer to.
+/// `heads`: definitions specific to this answer, to which its explanations refer.
 Output numbers(Explanations all, Notes notes, const Report& head, std::deque<Definition> heads = {}) {
   json::Value v = report_json(head);
   for (const explain::Explanation& e : all) v["quantities"].push_back(json_of(e));
@@ -191,7 +191,7 @@ Output numbers(Explanations all, Notes notes, const Report& head, std::deque<Def
 
 // ---- Operators, and quantities that are not in a model's report
 
-/// Whether any model has an operator of this name; these models together have all operators.
+/// Whether any model has an operator of this name. Together, the models below have all operators.
 bool is_known_operator(const std::string& name) {
   for (const char* model :
        {"gpt-3-175b", "gemma-3-27b", "deepseek-v3", "qwen1.5-moe-a2.7b", "qwen3-next-80b-a3b", "kimi-linear-48b-a3b",

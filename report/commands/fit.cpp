@@ -29,7 +29,7 @@ FitQuestion fit_question(const Arguments& arguments) {
   return q;
 }
 
-/// Fits one model to the device. A model that cannot run under the options has no row, only the reason.
+/// Fits one model to the device. A model that cannot run under these options gets a reason instead of rows.
 ModelFit fit_of(const Arguments& arguments, const FitQuestion& q, const ModelCard& model) {
   try {
     Request r;

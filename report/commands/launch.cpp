@@ -22,7 +22,7 @@ bool is_file(const std::string& name) {
   return std::filesystem::exists(name, ignored);
 }
 
-/// "./llama-3.1-8b-q4_k_m.gguf" for a preset.
+/// The name of a GGUF file: "./llama-3.1-8b-q4_k_m.gguf" for a preset, else as typed.
 std::string gguf_name(const Request& r, const std::string& typed) {
   const bool is_preset = find_builtin(builtin_models(), typed) != nullptr;
   const json::Value inputs = inputs_json(r);
@@ -66,7 +66,7 @@ Output page_of(const std::string& stack, const std::string& text) {
               Page{.json = {{"stack", stack}, {"launch", text}}, .text = [text](const Screen&) { return text; }}};
 }
 
-/// The plan's own command, from the verdict of a search.
+/// The best plan's command, from the verdict of a search.
 std::string command_in(const Output& searched) {
   const auto* report = std::get_if<Report>(&searched.content);
   if (report == nullptr) throw InputError("--emit: stopped before a plan was found");

@@ -8,7 +8,8 @@ namespace llmcalc {
 /// The launch text for the request, for the stack named by --emit.
 Output emitted(const Arguments& arguments, const Request& r);
 
-/// The same for the best plan of a search, whose report has its command. Throws InputError if no plan was found.
+/// The launch text for the best plan of a search, whose report contains the command of that plan. Throws InputError if
+/// no plan was found.
 Output emitted_best(const Arguments& arguments, const Output& searched);
 
 }  // namespace llmcalc

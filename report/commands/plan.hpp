@@ -13,7 +13,7 @@ inline constexpr Parts plan_train_parts = part::training | part::step | part::mo
 inline constexpr Parts plan_serve_parts = part::inference | part::fit | part::serving | part::time | part::hardware |
                                           part::styles | part::full | part::records | part::launch;
 
-/// A subcommand, as its own help shows it.
+/// A subcommand, as shown in its own help.
 struct PlanKind {
   const char* word;  ///< "train"
   std::string_view name, about, examples;

@@ -19,7 +19,7 @@
 namespace llmcalc {
 namespace {
 
-/// The combined progress of all shares.
+/// The combined progress of all shares of a search.
 class SearchProgress {
  public:
   SearchProgress(Runner& runner, std::size_t shares, const SearchTask& task)
@@ -38,8 +38,8 @@ class SearchProgress {
   bool over() const { return task_.limit && elapsed_.seconds() > *task_.limit; }
 
  private:
-  /// The remaining time. Empty at the start, because the first keys are tried before they are sorted and do not predict
-  /// the total time; also empty for one of several searches.
+  /// The remaining time. Empty at the start, because the first keys are tried before sorting and do not predict the
+  /// total time; also empty if this is one of several searches.
   std::string left(double done) const {
     constexpr double least_share = 0.02;
     return task_.of_many || done < least_share ? "" : left_text(elapsed_.seconds(), done);

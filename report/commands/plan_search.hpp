@@ -1,5 +1,5 @@
 #pragma once
-/// Searches for training plans, distributed by a Runner, that run to the end or are stopped.
+/// Searches for training plans, distributed by a Runner. A search runs to the end unless it is stopped.
 
 #include <functional>
 #include <optional>
@@ -19,9 +19,9 @@ struct SearchTask {
 
 SearchResult spread_search(Runner& runner, const Space& space, const SearchTask& task = {});
 
-/// Calls `ask` for a space. If there is no answer, retries with offload to the host, fewest bytes first, until there is
-/// one. `ask` returns whether it has an answer; `how` is "with --offload optimizer, " or empty. Sets the request and
-/// the space to the last ones with an answer.
+/// Calls `ask` for a space. If it finds no answer, retries with offload to the host, fewest bytes first, until it finds
+/// one. `ask` returns whether it found an answer; `how` is "with --offload optimizer, " or empty. Sets the request and
+/// the space to those that had an answer.
 void ask_with_offload(Request& r, Space& space,
                       const std::function<bool(const Space& space, const std::string& how)>& ask);
 

@@ -79,7 +79,7 @@ std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts, Runner&
   });
 }
 
-/// Work of settling offers, distributed over the runner's threads.
+/// Callbacks for settling offers on the runner's threads.
 Settling settling_on(Runner& runner, const Elapsed& since) {
   return {.goes_on = [&] { return !runner.stopped(); },
           .each =

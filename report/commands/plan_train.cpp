@@ -46,7 +46,7 @@ void read_gpus(Request& r, const Arguments& arguments) {
 }
 
 /// Sets the default number of sequences per step to the number of GPUs, so that every layout divides it, and the number
-/// of replicas to the GPUs left by the given degrees.
+/// of replicas to the number of GPUs divided by the GPUs per replica.
 void settle_batch(Request& r) {
   if (!r.gpus) return;
   if (!r.gave("--global-batch")) r.plan.global_batch = *r.gpus;
@@ -219,8 +219,8 @@ Request request_of_plan(const Arguments& arguments) {
   return r;
 }
 
-/// The plan of --measured-tokens-per-s: the options of --measured-plan, all others from the search, with the software
-/// of the search's estimates.
+/// The plan to which --measured-tokens-per-s applies: the options in --measured-plan, all others as in the search, and
+/// the software of the search's estimates.
 Request measured_plan(const Arguments& arguments, const Request& searched) {
   std::vector<std::string> words = words_of(arguments.text("--measured-plan"));
   words.insert(words.begin(), arguments.word("MODEL"));
@@ -274,7 +274,7 @@ void refuse_for_rivals(const Arguments& arguments, Objective objective) {
     throw InputError("--hardware with several names compares runs; add --tokens D, the tokens to train on");
 }
 
-/// One of several kinds of hardware, before its search.
+/// One of several kinds of hardware, before it is searched.
 Rival rival(const std::string& name, const Arguments& arguments, Objective objective) {
   const HardwareCard card = load_hardware(name);
   Rival v{.name = card.name, .left_out = why_left_out(card, objective)};
@@ -295,7 +295,7 @@ Seconds least_run(const Rival& v, Seconds step) {
   return real(*v.request.run.tokens) / real(mul(v.space.plan.global_batch, v.space.plan.seq)) * step;
 }
 
-/// Lower bound on the objective for a step of these device-seconds, on the most GPUs.
+/// Lower bound on the objective of a step that takes `step` device-seconds, on the largest number of GPUs.
 double least_value(const Rival& v, Seconds step) {
   switch (v.space.objective) {
     case Objective::cost:
@@ -381,7 +381,7 @@ Output plan_hardware(const std::vector<std::string>& names, const Arguments& arg
   space.gpus = {*r.gpus};
   space.best = top_of(arguments);
   SearchResult found = search_with_offload(runner, r, space);
-  if (found.stopped) found.best = {*best->offer.best};  // of the previous search
+  if (found.stopped) found.best = {*best->offer.best};  // from the earlier search
   rivals[static_cast<std::size_t>(best - rivals.data())].offer.best = found.best.front();
   Report report = plan_report(r, space, found, false);
   note_offload(report, r, arguments);

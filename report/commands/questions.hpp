@@ -16,7 +16,7 @@ Request serving_request(const Arguments& arguments);
 
 /// Whether all memory of a report fits.
 bool fits(const Report& report);
-/// Whether the report's verdict on memory meets --require-fit.
+/// Whether the report's memory verdict meets --require-fit.
 bool fits_as_required(const Report& report, RequiredFit required);
 
 /// Splits the value of an option that itself contains options.

@@ -24,13 +24,13 @@
 namespace llmcalc {
 namespace {
 
-/// Draws requests. Ends early when stopped; serving then starts with the requests so far.
+/// Draws requests. If stopped early, only the requests drawn so far are served.
 ServingTraffic watched_traffic(const Request& r, const ServingEngine& e, Runner& runner) {
   runner.show("sampling requests");
   return serving_traffic(r, e, [&] { return !runner.stopped(); });
 }
 
-/// Runs the simulation. Ends early when stopped; then the answers so far count.
+/// Runs the simulation. If stopped early, only the answers so far count.
 ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        Runner& runner) {
   const Elapsed since;

@@ -9,7 +9,7 @@ namespace llmcalc {
 /// Name and parts of the answer; it has no sections of its own.
 extern const Question serve_question;
 
-/// Simulates the server until the runner is stopped. `traced`: with the content of --trace.
+/// Simulates the server until the runner is stopped. `traced`: whether to include the content of --trace.
 Output serve_answer(Request r, bool traced, Runner& runner);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Work on a list, distributed by a Runner.
+/// Maps a function over a list, distributed by a Runner.
 
 #include <algorithm>
 #include <iterator>

@@ -29,7 +29,7 @@ template <typename Presets>
                                in_quotes(name), near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
 }
 
-/// Rejects a name with a weight format, because a preset's file has its checkpoint's formats.
+/// Rejects a name with a weight format, because a preset's file lists the formats of its checkpoint.
 void refuse_format(const std::string& name) {
   const MeantModel m = meant_model(name);
   if (!m.format.empty())

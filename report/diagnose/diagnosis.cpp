@@ -44,7 +44,7 @@ static_assert(std::size(term_labels) == choices<MemoryTerm>.size());
 
 std::string_view label_of(MemoryTerm t) { return term_labels[static_cast<std::size_t>(t)]; }
 
-/// Lines of the table and of its JSON.
+/// The lines of the memory table, as text and as JSON.
 class BookingGrid {
  public:
   BookingGrid(const BookedLog& booked) : booked_(booked), with_prediction_(!booked.predicted.empty()) {

@@ -21,7 +21,7 @@ struct DiagnosisQuestion {
 /// Throws InputError if the log's numbers exceed the device's memory.
 Report diagnosis(const DiagnosisQuestion& question);
 
-/// Memory terms of a log, from which diagnosis() derives verdict and notes.
+/// The memory terms of a log, from which diagnosis() derives the verdict and the notes.
 struct BookedLog {
   const DiagnosisQuestion& asked;
   BookingDefaults defaults{};
@@ -32,8 +32,9 @@ struct BookedLog {
 /// "2.00 GiB", "-12.0 MiB".
 std::string signed_bytes(Bytes bytes, bool plus = false);
 
-/// Requests of max_model_len tokens that fit in a server's cache: as logged, else derived from its tokens.
+/// Number of requests of max_model_len tokens that fit in a server's cache: as logged, else derived from the cache's
+/// tokens.
 std::optional<double> concurrency_of(const ServerStart& s);
-/// Bytes of the cache per token, from its logged bytes and tokens.
+/// Cache bytes per token, from the logged bytes and tokens.
 std::optional<double> logged_bytes_per_token(const ServerStart& s);
 }  // namespace llmcalc

@@ -75,7 +75,7 @@ std::string joined_remedies(const std::vector<std::string>& all) {
   return s;
 }
 
-/// Memory that ran out before the weights were loaded: the cause, if the model's weights exceed the device.
+/// The cause if memory ran out before the weights were loaded and the model's weights exceed the device's memory.
 Finding loading_finding(const BookedLog& booked) {
   const DiagnosisQuestion& q = booked.asked;
   const OutOfMemory& o = q.log.out_of_memory.messages[0];
@@ -96,7 +96,7 @@ Finding loading_finding(const BookedLog& booked) {
           true};
 }
 
-/// Whether the failing process is a server's, not one that trains.
+/// Whether the failing process is a server rather than a training run.
 bool is_server_failure(const BookedLog& booked) {
   return booked.asked.log.is_of_server() && !(booked.asked.plan && booked.asked.plan->has(part::training));
 }
@@ -111,7 +111,7 @@ void add_failure_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   v.push_back({"helps", joined_remedies(remedies(o, booked.bookings[0], fewer_tensors(booked.asked.log, server)))});
 }
 
-// ---- A table of the allocator
+// ---- An allocator table
 
 void add_table_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   const MemoryBooking& fullest = fullest_of(booked);
@@ -234,7 +234,7 @@ void add_prediction_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   if (said && predicted) v.push_back({"predicted", allocated_text(*said, *predicted)});
 }
 
-/// Adds the unexplained remainder of the fullest device, if it exceeds rounding.
+/// Adds the unexplained remainder of the fullest device, if it exceeds the rounding error.
 void add_unexplained(std::vector<Finding>& v, const BookedLog& booked) {
   const MemoryBooking& b = fullest_of(booked);
   const Bytes left = sum_of(b, MemoryTerm::unexplained);
@@ -274,7 +274,7 @@ void add_failure_notes(Notes& notes, const BookedLog& booked) {
     notes.push_back({"graph_pools_included", "allocated memory includes tensors in CUDA graph pools"});
 }
 
-/// Source of the tokens per pass.
+/// Source of the number of tokens per pass, as a suffix.
 std::string pass_said(const Request& r, const ServerStart& s) {
   if (s.config.batched_tokens) return " (from the log)";
   return r.gave("--prompt") ? " (from --prompt)" : fmt::format(" ({} default)", program(s.server).title);
@@ -321,7 +321,7 @@ void add_server_notes(Notes& notes, const BookedLog& booked) {
                    s.config.sequences ? " (from the log)" : fmt::format(" ({} default)", program(s.server).title))});
 }
 
-/// Notes a device that differs from the log's.
+/// Adds a note if the given device differs from the one in the log.
 void add_hardware_note(Notes& notes, const BookedLog& booked) {
   const DiagnosisQuestion& q = booked.asked;
   if (!q.hardware || q.log.kind == MemoryLogKind::summary) return;

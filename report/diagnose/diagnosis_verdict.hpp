@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// The booking of the device with the most allocated memory.
+/// The memory breakdown of the device with the most allocated memory.
 const MemoryBooking& fullest_of(const BookedLog& booked);
 std::vector<Finding> diagnosis_verdict(const BookedLog& booked);
 Notes diagnosis_notes(const BookedLog& booked);

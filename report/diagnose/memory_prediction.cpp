@@ -66,15 +66,15 @@ Bytes device_part(Bytes all, const std::optional<LoggedBytes>& own, Bytes logged
   return Bytes(std::llround(real(all.value) * (real(own->bytes.value) / real(logged.value))));
 }
 
-/// Whether the host has only the token embedding: `table` bytes, to within 1 %.
+/// Whether the weights on the host are only the token embedding: `table` bytes, to within 1 %.
 bool is_table(Bytes host, Bytes table) {
   constexpr double alike = 0.01;
   return std::fabs(real(host.value) - real(table.value)) <= alike * real(table.value);
 }
 
-/// Weights of the first device. llama.cpp keeps the token embedding on the host, and a tied one also on the device. If
-/// the host has more, all buffers together make up the file, unless mapped parts of it are on a device too: then
-/// absent.
+/// Weights on the first device. llama.cpp keeps the token embedding on the host; a tied embedding is also on the
+/// device. If the host has more than the embedding, all buffers together make up the file. Absent if mapped parts of
+/// the file are on a device as well.
 std::optional<Bytes> weights_of_log(const Request& r, const ServerStart& s) {
   const Arch& a = r.model.arch;
   const Bytes all = weights_bytes(a, r.plan, r.layout) + server_padding(r, s);
@@ -88,9 +88,9 @@ std::optional<Bytes> weights_of_log(const Request& r, const ServerStart& s) {
   return device_part(all, s.memory.weights, logged);
 }
 
-/// Cache bytes of the logged capacity. For layers with a bounded cache, the logged tokens do not determine it
-/// (github.com/vllm-project/vllm/issues/40691): then the cache of the logged number of concurrent requests, without
-/// states.
+/// Cache bytes at the logged capacity. If some layers have a bounded cache, the logged tokens do not determine the
+/// bytes (github.com/vllm-project/vllm/issues/40691); they are then computed for the logged number of concurrent
+/// requests, without states.
 std::optional<Bytes> cache_of_log(const Request& r, const ServerStart& s) {
   const Arch& a = r.model.arch;
   if (has_bounded_cache(r) && s.concurrency && s.config.max_model_len) {
@@ -102,8 +102,8 @@ std::optional<Bytes> cache_of_log(const Request& r, const ServerStart& s) {
   return device_part(*tokens * cache_bytes_per_token(a, r.plan, r.layout), s.memory.kv_cache, s.spread.cache);
 }
 
-/// Whether the largest pass is modeled: vLLM's profile, and the graph that llama.cpp reserves, which depends on its
-/// build.
+/// Whether the memory of the largest pass is modeled: vLLM's profiling pass, or the graph that llama.cpp reserves,
+/// which depends on the build of llama.cpp.
 bool has_pass_law(const ServerStart& s) {
   return s.server == LoggedServer::vllm || (s.server == LoggedServer::llama_cpp && !s.config.version.empty());
 }
@@ -121,7 +121,7 @@ std::vector<PredictedShare> server_terms(const Request& r, const ServerStart& s)
   return all;
 }
 
-/// The term under which a booking counts `t`: the term itself, several joined terms, or all tensors.
+/// The term of the breakdown that includes `t`: `t` itself, several joined terms, or all tensors.
 MemoryTerm standing_for(MemoryTerm t, const MemoryBooking& b) {
   if (b.term(t)) return t;
   const bool weights = t == MemoryTerm::weights, libraries = t == MemoryTerm::libraries;

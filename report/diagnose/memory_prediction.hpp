@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// A part of the prediction for a term.
+/// A predicted part of a term.
 struct PredictedShare {
   MemoryTerm of{};
   std::string_view key, label;  ///< in JSON and in text: "kv_cache", "KV cache"
@@ -20,14 +20,16 @@ struct PredictedShare {
 
 /// Whether some layer's cache does not grow with the sequence.
 bool has_bounded_cache(const Request& r);
-/// Limits from a server's log; else --prompt as the tokens of a pass; else the defaults of its engine's version.
+/// Limits from a server's log; else --prompt as the number of tokens per pass; else the defaults of the engine's
+/// version.
 EngineLimits server_limits(const Request& r, const ServerStart& s);
 
-/// Bytes of the server's padding of expert weights, included in the prediction.
+/// Bytes by which the server pads expert weights; included in the prediction.
 Bytes server_padding(const Request& r, const ServerStart& s);
 
-/// Predictions for the terms of a log. A server has weights, a cache for the log's tokens, and activations. A process
-/// that trains or generates has all tensors at the peak, all in the allocated term. Joins terms as the booking does.
+/// Predictions for the terms of a log. For a server: weights, a cache for the logged tokens, and activations. For a
+/// process that trains or generates: all tensors live at the peak, all in the allocated term. Joins terms as `booking`
+/// does.
 std::vector<PredictedShare> predicted_memory(const Request& r, const MemoryLog& log, const MemoryBooking& booking);
 
 /// Predicted bytes of a term; absent without a prediction.

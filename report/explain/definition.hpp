@@ -16,10 +16,10 @@ struct Definition {
   std::string_view title;  ///< a short name
   std::string_view unit;   ///< "bytes", "FLOP", "s"
   Formula (*formula)(const Setting&) = nullptr;
-  std::string_view convention = {};  ///< inclusions and exclusions
+  std::string_view convention = {};  ///< which parts the quantity includes and excludes
   std::string_view source = {};
   std::string_view wants = {};    ///< options or kind of model that the quantity requires, if the report may lack it
-  std::string_view verdict = {};  ///< for answers in words: how they follow from the number
+  std::string_view verdict = {};  ///< for an answer in words: how it follows from the number
 
   std::string_view section() const { return path.substr(0, path.find('.')); }
   Subject about() const;
@@ -42,7 +42,7 @@ Symbol as_symbol(const Setting& s, const char* name, const char* meaning, const 
 /// A number that the engine computes by a recurrence over slots, layers or stages, without a short formula.
 Formula from_engine(const Setting& s, const char* name, const char* meaning, const std::string& path);
 
-/// Conventions of several tables.
+/// Conventions shared by several tables.
 inline constexpr std::string_view per_gpu = "on the most loaded GPU";
 inline constexpr std::string_view slowest = "the largest of compute, memory, communication, latency";
 

@@ -19,7 +19,7 @@ struct Chosen {
 struct Example {
   std::string_view when, model;
   std::vector<Chosen> options = {};
-  Count zero_experts = 0;          ///< experts that return their input, added to the model's own; not in any preset
+  Count zero_experts = 0;          ///< experts that return their input, added to the model; not in any preset
   MediaEncoders media_encoders{};  ///< encoders added to the model; not in any preset
 };
 
@@ -187,7 +187,7 @@ const std::vector<ExampleCase>& cases() {
   return all;
 }
 
-/// An example's formula for the table of a cheat sheet: symbols without values.
+/// An example's formula for a cheat-sheet table, with symbols but without values.
 Variant variant(const Definition& d, const ExampleCase& c, Formula f) {
   std::vector<Symbol> names = symbols(c.setting(), d.about(), f);
   for (Symbol& s : names) s.value.clear();

@@ -9,9 +9,9 @@
 
 namespace llmcalc::explain {
 
-/// One form of a formula, and its condition.
+/// One form of a formula, and the condition under which it applies.
 struct Variant {
-  std::string when;  ///< "experts (Mixtral-8x7B)", "--recompute full"; empty: usual case
+  std::string when;  ///< "experts (Mixtral-8x7B)", "--recompute full"; empty: the usual case
   Formula formula;
   std::vector<Symbol> symbols;  ///< without values
 };

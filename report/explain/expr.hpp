@@ -52,7 +52,7 @@ class Expr {
   Term as_term() const;
   static std::string text(const Term& t);
 
-  std::vector<Term> terms_;  ///< without like or zero terms
+  std::vector<Term> terms_;  ///< like terms combined, zero terms removed
   Fraction value_;
 };
 

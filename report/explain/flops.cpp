@@ -16,7 +16,7 @@ using S = const Setting&;
 
 const textbook::Sizes<Expr>& n(S s) { return s.sizes(); }
 Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
-/// The tokens of a sequence; 1 for a single token, which has no chunk.
+/// Tokens per sequence; the constant 1 for a single token, which needs no chunks.
 Expr tokens_in_chunks(S s) { return s.plan().seq == 1 ? Expr(1) : s.seq(); }
 /// FLOPs of linear attention as executed by kernels, which process states by chunk, not in recurrent form.
 Expr executed_linear_flops(S s) {
@@ -166,7 +166,7 @@ Formula optimizer_step(S s) {
           {{"k_ns", "Newton-Schulz iterations", number_text(s.plan().newton_schulz_steps)}}};
 }
 
-/// FLOPs of the attention cores over all other FLOPs, at the explained sequence length.
+/// Ratio of the FLOPs of the attention cores to all other FLOPs, at the explained sequence length.
 Formula attention_share(S s) {
   const Row* row = s.row("flops.attention_equals_rest_seq");
   const Work w = work_of_sequence(s.arch(), s.plan(), row ? std::get<Count>(row->value) : longest_searched);

@@ -10,8 +10,8 @@ namespace llmcalc::explain {
 /// p: bytes per element in the compute format.
 Expr compute_bytes(const Setting& s);
 
-/// p_w*N_T if every weight takes the same number of bytes, else matrix by matrix. For one rank, whose parameters are at
-/// `path`. Formats that differ between components, or from the plan's, appear as numbers.
+/// Weight bytes of one rank, whose parameter count is at `path`: p_w*N_T if every weight takes the same number of
+/// bytes, else summed over matrices. Formats that differ between components, or from the plan's, appear as numbers.
 Formula weight_bytes(const Setting& s, const WeightFormats& in, std::string_view path);
 
 /// p_kv, b_kv, ...: the cache's format.

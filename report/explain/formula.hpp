@@ -39,7 +39,7 @@ bool in_word(char c);
 /// The symbols of an expression in order of appearance, each once, without functions (min, max, ceil, floor, sum).
 std::vector<std::string> identifiers(std::string_view expression);
 
-/// A part of an expression with numbers substituted; one term of a sum has its name.
+/// A part of an expression with numbers substituted; named if it is one term of a sum.
 struct Piece {
   std::string text, name;
 };

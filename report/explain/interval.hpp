@@ -16,7 +16,7 @@ Formula within(const std::optional<EstimateInterval>& interval, const char* expr
 Formula within(const std::optional<EstimateInterval>& interval, const char* expression, const Setting& s,
                const char* bound);
 
-/// The number of sources with figures of a class, which determine its interval.
+/// The number of sources with figures of a class; these figures determine the interval.
 inline Formula families(const Setting& s, const char* path) {
   return from_engine(s, "n_f", "sources with figures of this class", path);
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// MTP modules (Mtp) in formulas: their sizes are the model's letters if equal, else letters that end in _p.
+/// MTP modules (Mtp) in formulas. A size that equals the model's is written with the model's letter, any other with a
+/// letter that ends in _p.
 
 #include "report/explain/definition.hpp"
 

@@ -35,7 +35,8 @@ std::vector<std::string> groups(const std::string& text) {
   return all;
 }
 
-/// The group whose name saves the most characters; excludes short groups and those over the terms of a sum.
+/// The group that saves the most characters if it is replaced by a name; excludes short groups and those over the terms
+/// of a sum.
 std::string best_group(const std::string& text) {
   std::string best;
   std::size_t most = 0;

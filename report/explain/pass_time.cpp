@@ -24,7 +24,7 @@ struct OperatorRun {
 
 bool is_collective(const OperatorRun& r) { return std::holds_alternative<Collective>(r.op.shape); }
 
-/// Layers of a segment whose forward pass is recomputed.
+/// Number of layers in a segment whose forward pass is recomputed.
 Count recomputed_layers(const Setting& s, const OperatorRow& row) {
   if (!row.recomputed) return 0;
   const Plan& p = s.plan();
@@ -70,7 +70,7 @@ bool is_limited(const Setting& s, const Op& op, const Cost& c, Limited which) {
 Rates rates_of(const Setting& s, bool bound) {
   return bound ? bound_rates(s.device(), s.plan()) : estimated_rates(s.device(), s.plan());
 }
-/// Whether the blocks' matmuls use a different format, with a different peak, from all other matmuls.
+/// Whether the blocks' matmuls use a format and a peak that differ from those of all other matmuls.
 bool is_mixed(const Setting& s) { return rates_of(s, true).mixed(); }
 
 bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total() == 0; }
@@ -105,7 +105,7 @@ bool has_own_rates(const Setting& s, bool bound) {
   return !rates_of(s, bound || !s.estimated()).uniform();
 }
 
-/// Every operator with its achieved rates, and the counted share of its time.
+/// Every operator with its achieved rates, and the share of its time that is counted.
 Terms measured_operators(const Setting& s, const TimedPass& pass, Limited shown, bool bound) {
   std::vector<Symbol> symbols{{"n_i", "runs of an operator, identical operators merged", ""},
                               {"F_i", "executed FLOPs per run", ""},
@@ -258,7 +258,8 @@ double exposed_seconds(const Setting& s, Part part, bool bound) {
   return times.spent_in(prices.kinds, whole_model(prices.kinds))[part].value;
 }
 
-/// Adds the exposed time of collectives that take longer than the work of their layer, which cannot hide all of it.
+/// Adds the exposed time of collectives that take longer than their layer's work and therefore cannot be fully
+/// overlapped with it.
 void add_beyond_work(const Setting& s, const TimedPass& pass, Part part, bool bound, Formula& f) {
   const double hidden = hidden_inside(s.plan());
   if (pass.phase != Phase::training || hidden == 0 || !s.parts().terms) return;

@@ -23,7 +23,7 @@ TimedPass drafting_pass(const Plan& p, Count context);
 /// Time of one pass on one rank: operators and collectives. bound: at full efficiency.
 Formula pass_time(const Setting& s, const TimedPass& pass, bool bound);
 
-/// Parts of this time; n: number of passes ("m" or empty).
+/// Parts of pass_time(); n: number of passes ("m" or empty).
 Formula compute_time(const Setting& s, const TimedPass& pass, const std::string& n);
 Formula memory_time(const Setting& s, const TimedPass& pass, const std::string& n);
 Formula launch_time(const Setting& s, const TimedPass& pass, const std::string& n);

@@ -46,7 +46,7 @@ class Setting {
   /// The model's sizes as letters; rank_sizes(): for one tensor-parallel rank.
   const textbook::Sizes<Expr>& sizes() const { return sizes_; }
   const textbook::Sizes<Expr>& rank_sizes() const { return rank_sizes_; }
-  /// The sizes of a training rank, with the vocabulary rows that its software pads.
+  /// The sizes of a training rank, including the vocabulary rows that its software adds as padding.
   const textbook::Sizes<Expr>& trained_sizes() const { return trained_sizes_; }
   /// The value of a letter of sizes() or rank_sizes(); absent if there is no such letter.
   std::optional<Count> letter(std::string_view name) const;

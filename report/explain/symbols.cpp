@@ -190,7 +190,7 @@ std::optional<Symbol> layer_symbol(S s, std::string_view name) {
   return Symbol{std::string(name), meaning + of, number_text(*value)};
 }
 
-/// Another quantity with its own explanation.
+/// A reference to another quantity that has its own explanation.
 struct Other {
   std::string_view name, meaning, training, inference;  ///< paths; one may be empty
 };

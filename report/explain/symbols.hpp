@@ -1,6 +1,6 @@
 #pragma once
-/// The vocabulary: the meaning of every letter of a formula, and its value in a setting. Sizes as in Goon App. A if
-/// named there.
+/// The vocabulary: the meaning of every letter of a formula, and its value in a setting. Sizes are named as in Goon
+/// App. A if they occur there.
 
 #include <optional>
 #include <string_view>

@@ -9,7 +9,7 @@ namespace llmcalc {
 /// "to fit: --tp 2 (9.21 GiB per GPU on 2 GPUs, 8.2 ms per token); ...", best first. Precondition: hardware; the plan
 /// does not fit.
 Finding remedy_finding(const InferenceAnswer& a);
-/// All of them as JSON rows.
+/// The same changes as JSON rows.
 json::Value remedies_json(const InferenceAnswer& a);
 
 }  // namespace llmcalc

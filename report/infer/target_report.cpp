@@ -27,7 +27,7 @@ constexpr Count most_served = Count{1} << 24;
 constexpr double megabyte = 1e6;  ///< search step of bandwidths
 constexpr std::array<std::string_view, 3> narrower_formats{"fp8", "int8", "int4-g128"};
 
-/// Estimate of the time that the target limits.
+/// The estimated time to which the target applies.
 Seconds target_seconds(const Request& r) {
   const Request asked = for_inference(r);
   const Cluster& on = asked.hardware->cluster;
@@ -83,7 +83,7 @@ Count joined_devices(const Request& r) {
   return levels[0].ranks > 0 ? levels[0].ranks : r.model.arch.heads;
 }
 
-/// 1, 2, 4, ... devices that divide the model, up to the first that meet the target.
+/// Device counts 1, 2, 4, ... that divide the model, up to the first that meets the target.
 std::vector<std::pair<Count, Attempt>> device_attempts(const Request& r) {
   std::vector<std::pair<Count, Attempt>> all;
   for (Count n = 1; n <= joined_devices(r); n *= 2) {

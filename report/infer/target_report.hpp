@@ -12,7 +12,7 @@ namespace llmcalc {
 /// reason instead. Precondition: the request has hardware and a target.
 Section target_section(const Request& r);
 
-/// Adds this section and its line of the verdict, if the request has a target.
+/// Adds the target section and its line in the verdict, if the request has a target.
 void add_target(const Request& r, Report& report);
 
 }  // namespace llmcalc

@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-/// The parameter count N of 6N, and its name.
+/// The parameter count N in 6N, and its name.
 std::pair<Count, std::string> chosen_n(const Request& r) {
   const Parameters p = parameters(r.model.arch);
   switch (r.plan.params_in_6n) {

@@ -8,7 +8,7 @@
 namespace llmcalc {
 
 Section flops_section(const Request& r);
-/// The named formulas next to the operators' count.
+/// The named formulas, next to the FLOPs counted by operator.
 Section formulas_section(const Request& r);
 /// Training compute for --tokens; empty without it.
 Section run_flops_section(const Request& r);

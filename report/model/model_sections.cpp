@@ -148,7 +148,7 @@ Section kv_cache_section(const Request& r) {
   s.add("growing_bytes_per_token", growing == each ? "" : "  per additional token", growing,
         "once windows and chunks are full");
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
-  // For encoder-decoder models, the rows that do not grow are the encoder's result, not states.
+  // For encoder-decoder models, the cache rows that do not grow are the encoder's output, not states.
   const Bytes states = r.model.arch.is_encoder_decoder() ? Bytes() : cache_bytes(r.model.arch, p, 0, r.layout);
   if (states != Bytes()) s.add("state_bytes", "  including states", states, "fixed size");
   s.add("bytes_total", "total", p.kv_cache ? p.batch * sequence : Bytes(),

@@ -134,7 +134,7 @@ class OperatorTable {
     return t;
   }
 
-  /// Exposed seconds of collectives, if weight gradients take as long as the collectives that overlap with them.
+  /// Exposed seconds of collectives, assuming that weight gradients take as long as the collectives they overlap with.
   Seconds exposed(const CollectiveCalls& all, const Rates& rates, const Cluster& c) const {
     Seconds sum;
     for (const CollectiveCall& e : all) {

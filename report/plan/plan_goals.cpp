@@ -156,7 +156,7 @@ double days_of(const Request& r, const Space& space, const Found& f) {
   return days(run_time(space, f, real(*r.run.tokens) * rescale(r.run.measured_scale)));
 }
 
-/// "give --gpus 16".
+/// Suggests more GPUs: "give --gpus 16".
 std::string more_gpus_text(const Request& r, std::optional<Count> gpus) {
   if (!gpus) return "use more GPUs: a search of a few seconds found no sufficient count";
   return fmt::format("use {} {}", r.gave("--gpus") ? "--gpus" : "--max-gpus", *gpus);
@@ -221,7 +221,7 @@ void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& 
 
 namespace {
 
-/// The answer, up to ten tried numbers of GPUs below it, and all numbers above it.
+/// The answer, up to ten tried numbers of GPUs below it, and all tried numbers above it.
 std::span<const OfNumber> nearest(const FewestGpus& few) {
   const std::span<const OfNumber> all = few.tried;
   std::size_t at = 0;

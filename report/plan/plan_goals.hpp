@@ -10,15 +10,15 @@ namespace llmcalc {
 /// Throws InputError because no plan fits; `gpus`: a number of GPUs on which some plan fits.
 [[noreturn]] void refuse_too_few(const Request& r, const Space& space, std::optional<Count> gpus);
 
-/// Notes, in a report without plans, the number of GPUs on which a plan would fit.
+/// Adds a note to a report without plans: the number of GPUs on which a plan would fit.
 void note_nothing_fits(Report& report, const Request& r, std::optional<Count> gpus);
 
 /// The days of --deadline. Throws InputError if --tokens is missing, or if the objective is memory.
 double deadline_of(const Request& r, const Space& space, std::string_view text);
 /// Whether a plan trains --tokens within `limit` days.
 bool in_time(const Request& r, const Space& space, const Found& f, double limit);
-/// Lower bound on the GPUs that train --tokens within `limit` days: all of them would run matmuls at the peak all the
-/// time.
+/// Lower bound on the number of GPUs that train --tokens within `limit` days, assuming that all of them run matmuls at
+/// peak rate all the time.
 Count fewest_in_time(const Request& r, const Space& space, double limit);
 /// The fastest plan found, and its days for --tokens.
 struct FastestRun {
@@ -32,8 +32,8 @@ std::optional<FastestRun> fastest_run(const Request& r, const Space& space, cons
 /// Throws InputError because no number of GPUs meets the deadline; `gpus`: a larger number that does.
 [[noreturn]] void refuse_deadline(const Request& r, const FewestGpus& few, const FastestRun& fastest, double limit,
                                   std::optional<Count> gpus);
-/// Adds the tried numbers of GPUs and their days to a report of plans on the fewest GPUs; notes if the search stopped
-/// early.
+/// Adds the tried numbers of GPUs and their days to a report of plans on the fewest GPUs; adds a note if the search
+/// stopped early.
 void add_deadline(Report& report, const Request& r, const Space& space, const FewestGpus& few, double limit);
 
 /// Adds the tried numbers of GPUs to a report of plans, and names the best: r.gpus.

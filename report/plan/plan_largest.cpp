@@ -65,7 +65,7 @@ std::string largest_text(const Space& space, const LargestQuestion& q, const Lar
   return fmt::format("{}, {}", amount, bound_text(space, q));
 }
 
-/// Why a value is not the answer; if it does not fit, the memory that the answer's best plan would lack.
+/// Why a value is not the answer; if it does not fit, the memory that the answer's best plan would lack at this value.
 std::string why_not_largest(const Space& space, const LargestQuestion& q, const TriedValue& t, Count largest,
                             const Candidate* best) {
   if (t.plan) return t.value == largest ? "fits: the largest value tried" : "fits, as do larger values";

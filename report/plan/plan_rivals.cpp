@@ -154,7 +154,7 @@ void add_left_out(Report& report, std::span<const Rival> rivals) {
   report.grids.push_back(std::move(g));
 }
 
-/// Notes on differences that make times of different hardware less comparable.
+/// Adds notes on differences that make times of different hardware less comparable.
 void add_rival_notes(Report& report, std::span<const Rival> rivals) {
   report.notes.push_back(
       {"first_prices", "prices are the first in each preset; 'llmcalc show HW' shows their sources"});
@@ -206,7 +206,7 @@ std::vector<std::string> hardware_names(std::string_view text) {
     return all;
   }
   if (text.find(',') == std::string_view::npos) return all;
-  std::vector<std::pair<std::string, std::string>> cards;  // each card once, under any of its names
+  std::vector<std::pair<std::string, std::string>> cards;  // each card once, under one of its names
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
     const std::string one(rest.substr(0, comma));

@@ -126,7 +126,7 @@ Space space_of(const Request& r, Objective objective, std::size_t best) {
 
 namespace {
 
-/// An option for a degree, and its member in the space.
+/// An option that fixes a degree, and the corresponding member of the space.
 struct Degree {
   std::string_view option;
   Count Fixed::*fixed;

@@ -1,5 +1,5 @@
 #pragma once
-/// Space of training plans of a request.
+/// The search space of a request's training plans.
 
 #include "ask/request/request.hpp"
 #include "report/plan/plan_report.hpp"
@@ -7,7 +7,7 @@
 namespace llmcalc {
 
 /// The search space of a request: given options are fixed, all other degrees are searched. Throws InputError if --gpus
-/// is missing, if an option is given that a search ignores, or if the request is invalid whatever the layout.
+/// is missing, if an option is given that a search ignores, or if the request is invalid in every layout.
 Space space_of(const Request& r, Objective objective, std::size_t best);
 
 /// Throws InputError if no plan of a space is possible, whether it fits or not, with the obstacle and possible values.

@@ -12,7 +12,8 @@ namespace llmcalc {
 /// The answer for a plan. Estimated times are multiplied by the measured scale.
 TrainingAnswer planned(const Request& r, const Space& space, const Candidate& c);
 
-/// The same without the measured throughput, which is from another plan and already in the estimate.
+/// The same answer without the measured throughput, which is from another plan and is already reflected in the
+/// estimate.
 TrainingAnswer without_measured(const TrainingAnswer& p);
 
 /// The run of --tokens with this plan; empty without --tokens.

@@ -119,7 +119,7 @@ struct Tabulated {
   const char* name;
   Seconds Spread::*value;
 };
-/// The highest percentile up to --percentile, for which the limits apply; at least the median.
+/// The highest tabulated percentile up to --percentile (the percentile to which the limits apply); at least the median.
 const Tabulated& shown_percentile(double percent) {
   static constexpr std::array all{Tabulated{50, "P50", &Spread::p50}, Tabulated{90, "P90", &Spread::p90},
                                   Tabulated{95, "P95", &Spread::p95}, Tabulated{99, "P99", &Spread::p99},
@@ -210,7 +210,7 @@ std::string offer_text(const ServingOffer& o) {
   return s;
 }
 
-/// The larger ratio of an uncontended request's times to the limits.
+/// The larger of the ratios of an uncontended request's times to the limits.
 double distance(const ServingOffer& o) {
   const ServingInputs& v = o.request.serving;
   double most = 0;
@@ -219,7 +219,8 @@ double distance(const ServingOffer& o) {
   return most;
 }
 
-/// Bounds of prefill and decode for an uncontended request; the engine's per-request time if it exceeds the prefill.
+/// Lower bounds on prefill and decode of an uncontended request; the engine's per-request time if it exceeds the
+/// prefill.
 std::string bound_text(const Request& r) {
   const Plan alone = with_batch(r.plan, 1);
   const Cluster& on = r.hardware->cluster;
@@ -243,7 +244,7 @@ const ServingOffer* least_of(const std::vector<ServingOffer>& offers, const Aske
 }
 bool fits(const ServingOffer& o) { return o.fits; }
 
-/// The shortfall of the nearest engine, if no engine can hold a request.
+/// Adds the shortfall of the nearest engine, if no engine can hold a request.
 void add_no_room(Report& report, const std::vector<ServingOffer>& offers) {
   const auto missing = [](const ServingOffer& o) { return Bytes() - o.engine.memory.kv_cache; };
   const ServingOffer* best = least_of(
@@ -284,7 +285,7 @@ Fit fit_of_nearest(const std::vector<ServingOffer>& offers) {
   return best == nullptr ? Fit() : fit_of(InferenceAnswer(best->request));
 }
 
-/// The nearest offers if no offer meets the limits.
+/// Adds the nearest offers, if no offer meets the limits.
 void add_nearest(Report& report, const std::vector<ServingOffer>& offers) {
   Grid none{.key = "plans", .title = "", .columns = {}, .rows = {}};
   none.json = json::Value::array();

@@ -99,8 +99,8 @@ Brief as_printed(Brief b) {
   return b;
 }
 
-/// The parts of a report shown in text and Markdown, made printable. Texts from files are made printable when read;
-/// names of files and arguments must stay unchanged for byte-wise comparison and are made printable here.
+/// The parts of a report shown in text and Markdown, made printable. Strings from files are made printable when read;
+/// file names and arguments must stay unchanged for byte-wise comparison and are made printable here.
 Report as_printed(const Report& r) {
   Report p;
   p.title = printable(r.title);

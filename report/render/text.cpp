@@ -56,7 +56,7 @@ TextLine line_of(const Row& row, bool exact) {
 struct Widths {
   std::size_t label = 22, exact = 0, number = 0, unit = 0;
 
-  /// Adds a line. Words do not widen the column of numbers.
+  /// Adds a line. Values in words do not widen the number column.
   void add(const TextLine& l) {
     label = std::max(label, columns_of(l.label));
     exact = std::max(exact, columns_of(l.exact));
@@ -108,7 +108,7 @@ std::size_t longest_word(std::string_view text) {
   return most;
 }
 
-/// Indent, columns and the two spaces between them.
+/// Total width: indent, columns, and two spaces between columns.
 std::size_t total(const ColumnWidths& w) { return std::accumulate(w.begin(), w.end(), 2 * w.size()); }
 
 /// Whether a row is a heading between other rows.

@@ -120,8 +120,8 @@ void add_slo_finding(Report& report, const Request& r, const Served& s) {
                             !saved});
 }
 
-/// Adds the alternative if the limits are missed: the highest load that meets them, or the speed of an uncontended
-/// request if it is too slow.
+/// If the limits are missed, adds the highest load that meets them, or the speed of an uncontended request if even that
+/// is too slow.
 void add_possible(Report& report, const Request& r, const ServingEngine& e, const Served& s, double capacity) {
   const ServingInputs& v = r.serving;
   const bool tried = (v.rate || v.users) && (v.slo_first_token || v.slo_per_token);

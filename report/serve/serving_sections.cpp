@@ -95,7 +95,7 @@ void add_costs(Section& s, const Request& r, const ServingRun& run, const Served
     s.add("break_even_req_s", "break-even with an API at", *p->break_even, Unit::none, "requests per second");
 }
 
-/// Sequences that fit in the engine's cache, summed over its ranks or micro-batches.
+/// Adds the number of sequences that fit in the engine's cache, summed over its ranks or micro-batches.
 void add_room(Section& s, const Request& r, const ServingEngine& e, Count tokens) {
   const EngineMemory& m = e.memory;
   const SchedulerRules& rules = e.rules.scheduler;

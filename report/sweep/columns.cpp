@@ -68,7 +68,7 @@ bool has_part(const Question* question, const json::Value& answer, std::string_v
                      [&](const SectionRow& row) { return first_part(row.key) == part; });
 }
 
-/// Whether the JSON Schema lists the path's object without its keys, as "layout".
+/// Whether the JSON Schema lists the object at this path without its keys, as it does for "layout".
 bool is_open_object(std::string_view path) {
   const json::Value schema = report_json_schema();
   const json::Value* object = value_at(schema["properties"], first_part(path));

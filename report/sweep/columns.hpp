@@ -17,7 +17,7 @@ enum class ColumnSource : std::uint8_t { sections, head, input, fit, whole };
 struct Column {
   std::string path;  ///< "step.time_s"
   ColumnSource source = ColumnSource::whole;
-  std::vector<std::size_t> sections{};  ///< of the question, by index; the last one with the row applies
+  std::vector<std::size_t> sections{};  ///< indices in the question; the last section with the row applies
   const Option* input = nullptr;
 };
 
@@ -32,8 +32,9 @@ std::vector<std::string> usual_columns(std::string_view command);
 /// The value at a dotted path; null if absent.
 const json::Value* value_at(const json::Value& object, std::string_view path);
 
-/// Checks the paths of --columns against one answer in JSON (null: there is none) and the keys of all answers. Throws
-/// InputError for an unknown path, with the nearest one, for an object or a list, and for a path that is given twice.
+/// Checks the paths of --columns against one answer in JSON (null: no answer) and the keys of all answers. Throws
+/// InputError for an unknown path (naming the nearest known one), for the path of an object or list, and for a path
+/// given twice.
 void check_columns(const std::vector<std::string>& paths, const Question* question, std::string_view command,
                    const json::Value& answer);
 

@@ -26,15 +26,15 @@ class PointRequests {
   Request start(std::size_t axis) const;
 
   const SweepPoints& points_;
-  std::size_t kept_ = 0;       ///< axes whose requests are kept: those before the last that varies
+  std::size_t kept_ = 0;       ///< number of axes whose requests are kept: all before the last one that varies
   std::vector<Request> read_;  ///< after each of these axes
-  std::vector<Count> values_;  ///< their values
+  std::vector<Count> values_;  ///< values of these axes
 };
 
 /// Not thread-safe: one per share of the work.
 class PointAnswers {
  public:
-  /// The runner stops long simulations.
+  /// `runner` can stop long simulations.
   PointAnswers(const SweepPoints& points, std::vector<Column> columns, const Runner& runner);
 
   /// The swept values, the columns, and "error", which is null unless the point is impossible. Absent if stopped.

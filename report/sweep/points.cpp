@@ -49,7 +49,8 @@ std::optional<json::Value> number_in(const std::string& text) {
 // ---- Checks of values
 
 constexpr Count limit = 1'000'000'000;
-/// Number of values of an axis that are checked before the sweep; of a longer axis, only the first and the last.
+/// Maximum length of an axis whose values are all checked before the sweep; on a longer axis, only the first and the
+/// last value are checked.
 constexpr Count checked = 1000;
 
 /// Reads a value for a model as the command does. Throws InputError.
@@ -167,7 +168,7 @@ SweepPoints read_points(const Arguments& arguments) {
   SweepPoints points{.command = &swept_command(arguments.word("COMMAND")), .axes = {}};
   points.axes.emplace_back(nullptr, arguments.word("MODEL"));
   for (const auto& [option, text] : arguments.options_given()) {
-    if (option->parts == 0 || option->parts == part::files) continue;  // of sweep
+    if (option->parts == 0 || option->parts == part::files) continue;  // options of sweep itself
     check_option(*points.command, *option);
     points.axes.emplace_back(option, option->value.empty() ? "" : text);
   }

@@ -19,7 +19,7 @@ constexpr std::string_view dots = "..";
       fmt::format("{}: {} {}; write a range such as 1..8, 1..64x2 or 8k..32k+8k", where, in_quotes(text), why));
 }
 
-/// Digits after the point of a plain decimal number; 0 for any other text.
+/// Number of digits after the decimal point of a plain number; 0 for any other text.
 int places_of(std::string_view text) {
   const std::size_t point = text.find('.');
   const bool plain = text.find_first_not_of("0123456789.") == std::string_view::npos;

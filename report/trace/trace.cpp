@@ -128,7 +128,7 @@ void put_thread(TraceText& text, const TracePlace& at, const std::string& name) 
   text.metadata("thread_sort_index", at, "sort_index", fmt::format("{}", at.thread));
 }
 
-/// Upper limit on layers times micro-batches in a trace, at about ten events each of a hundred bytes.
+/// Upper limit on layers times micro-batches in a trace; each adds about ten events of about a hundred bytes.
 constexpr Count most_layers_shown = 2'000'000;
 
 void check_size(const Request& r) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Names in a step's trace: of slots, of tasks, and of rows.
+/// Names of slots, tasks and rows in a step's trace.
 
 #include <string>
 #include <string_view>

@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Bytes per GPU in host memory, for the stage with the most.
+/// Bytes per GPU in host memory, for the stage that uses the most.
 Bytes most_on_host(const Request& r);
 
 /// Host memory that a plan needs per GPU and per node, if the hardware lacks a host capacity to check it against; empty

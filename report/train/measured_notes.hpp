@@ -13,7 +13,7 @@ void note_measured_scale(const TrainingAnswer& a, Report& report);
 /// Prepends a note to a report of plans if the best plan's re-scaled throughput exceeds the devices' peak.
 void note_beyond_device(const Request& r, double tokens_per_s, Report& report);
 
-/// Adds a note that names the measured plan, and its effect on the report's times and intervals.
+/// Adds a note that names the measured plan and describes its effect on the report's times and intervals.
 void note_rescaled(const Request& r, const Request& measured, Report& report);
 
 }  // namespace llmcalc

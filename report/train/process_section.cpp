@@ -10,7 +10,7 @@
 namespace llmcalc {
 namespace {
 
-/// A note on the tensors: the software uses its own formats for tensors that no option sets.
+/// A note on the tensors: the software uses its own formats for tensors whose format no option sets.
 std::string tensors_note(const ProcessEstimate& p) {
   return p.fullest().tensors == p.tensors ? "the peak above" : "in the formats of the software";
 }

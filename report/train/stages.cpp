@@ -47,7 +47,7 @@ json::Value stage_json(const Request& r, const Stage& s) {
   return v;
 }
 
-/// The layers of every chunk, from the model's start, in the syntax of --stage-layers.
+/// Number of layers in each chunk, from the start of the model, in the syntax of --stage-layers.
 std::string spread(const Partition& partition) {
   std::vector<Count> all;
   for (Count q = 0; q < partition.size(); ++q) all.push_back(partition[q].layers());

@@ -16,7 +16,7 @@ void add_stages(const TrainingAnswer& a, Report& report);
 Section layout_section(const Request& r);
 Section fullest_stage_section(const TrainingAnswer& a);
 
-/// The full layout: gpus, every degree, schedule, micro-batches, layers of the chunks.
+/// The full layout: gpus, every degree, schedule, micro-batches, number of layers in each chunk.
 json::Value layout_json(const Request& r);
 
 }  // namespace llmcalc

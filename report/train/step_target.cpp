@@ -80,7 +80,7 @@ void set_bandwidth(Cluster& c, std::size_t level, BytesPerSecond bandwidth) {
     c.levels[i].bandwidth = factor * c.levels[i].bandwidth;
 }
 
-/// Adds a level of links that the layout uses; the network includes all levels above it.
+/// Adds the required bandwidth of a link level, if the layout uses it. The network includes all levels above it.
 void add_level(Section& s, const Request& r, std::size_t level, const char* key, const char* slow_else) {
   const auto& levels = r.hardware->cluster.levels;
   if (levels.size() <= level || (level > 0 && devices(r.layout) <= levels[level - 1].ranks)) return;

@@ -15,7 +15,7 @@ namespace llmcalc {
 /// training.
 Section step_target_section(const Request& r);
 
-/// Adds this section and its line of the verdict, if the request has a target.
+/// Adds the target section and its line in the verdict, if the request has a target.
 void add_step_target(const Request& r, Report& report);
 
 }  // namespace llmcalc

@@ -12,7 +12,8 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count times_the_rate = Count{1} << 16;  ///< beyond this factor, the work limited by the rate takes no time
+/// Largest rate factor tried: beyond it, work limited by the rate takes negligible time.
+constexpr Count times_the_rate = Count{1} << 16;
 
 /// A number in option syntax; rounded if it is not an integer.
 std::string option_text(const Quantity& q) {

@@ -148,7 +148,7 @@ Section training_memory_section(const TrainingAnswer& a) {
 
 namespace {
 
-/// The pass whose peak is the workspace.
+/// The pass whose peak memory is the workspace.
 std::string pass_text(const InferenceAnswer& a) {
   if (!a.capacity()) return "peak of a pass";
   return fmt::format("largest pass: {}", counted(a.capacity()->engine().limits.pass_tokens, "token"));
@@ -213,7 +213,8 @@ Section activations_section(const Request& r) {
       replica_devices(r.layout) == 1 && ranks(r.layout, Group::expert) == 1 && r.layout.zero == Zero::none;
   if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision &&
       !recomputes_partly(p) && !trains_part(p) && !p.offload.any() && p.mtp == 0) {
-    // With a float32 master copy, 16 bits cost 2 more bytes per parameter in states, but save activations.
+    // With a float32 master copy, 16-bit training needs 2 more bytes of states per parameter but saves activation
+    // memory.
     const Count saved = (saved_with(r, dtypes::fp32, p.recompute) - saved_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;
     s.add("mixed_precision_break_even_batch", "16 bits save memory from",

@@ -91,7 +91,7 @@ Expr pooled_bytes(S s, const Sizes& of) {
 
 bool has_cache(const Expr& layers, const Sizes& of) { return !(layers == Expr(0)) && !caches_none(of); }
 
-/// Bytes per token of the layers whose cache grows without limit (growing), or up to the window or chunk (local).
+/// Cache bytes per token in the layers whose cache grows without limit (growing) or up to the window or chunk (local).
 Expr growing(S s) {
   return over_parts(rank(s),
                     [&](const Sizes& of) { return has_cache(of.L_f, of) ? of.L_f * cached_bytes(s, of) : Expr(0); });
@@ -137,8 +137,8 @@ Windowed windowed(S s) {
   return w;
 }
 
-/// Number of tokens at which the bytes of `batch` sequences reach `room`, either before or after windows and chunks are
-/// full.
+/// Tokens per sequence at which the bytes of `batch` sequences reach `room`, either before or after windows and chunks
+/// are full.
 std::string context_at(S s, const Sizes* part, const std::string& room, const char* rounding) {
   const Expr apart = s.arch().is_encoder_decoder() ? growing(s) : state(s);  // the decoder starts with one token
   const std::string left = is_some(apart) ? room + " - B*" + apart.text() : room;
@@ -164,7 +164,7 @@ Formula equals_weights(S s) {
   const std::string context = context_at(s, w.part, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
-/// A limit, with the peak memory at the limit and one above it.
+/// A limit, with the peak memory at the limit and at one above it.
 Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
   const Row* row = s.row(path);
   const Count n = row ? std::get<Count>(row->value) : 0;
@@ -212,7 +212,7 @@ Formula fits_inference(S s) {
   return f;
 }
 
-/// The blocks of the batch's sequences; without an engine, the bytes of their tokens.
+/// KV cache of the batch: the blocks of its sequences; without an engine, the bytes of their tokens.
 Formula cached_by_batch(S s) {
   if (s.plan().offload.cache.numerator > 0)
     return from_engine(s, "M_kv_dev", "bytes of the KV cache in device memory", "inference_memory.kv_cache_bytes");

@@ -54,7 +54,7 @@ Formula decode_time(S s, Count c, const char* meaning, bool bound) {
   return f;
 }
 
-/// The four parts of a pass's time.
+/// The largest of the four parts of a pass's time.
 Formula limiting(const Time& t) {
   return {"max(compute, memory, communication, launches)",
           {{"compute", "compute-bound time, s", number_text(t.compute.value)},
@@ -87,7 +87,7 @@ Formula mean_first_token(S s) {
           {{"t_alone", "time to first token of a single request, s", s.number("end_to_end.ttft_alone_s")}}};
 }
 
-/// The smallest batch whose intensity reaches the ridge; experts require a search.
+/// The smallest batch whose intensity reaches the ridge; models with experts require a search.
 Formula compute_bound(S s) {
   const Row* row = s.row("decode.compute_bound_batch");
   const Plan p = with_batch(s.plan(), row ? std::get<Count>(row->value) : Count{1} << 24);

@@ -60,14 +60,15 @@ std::vector<AliveTensor> named(const Moment& m, const OpList& ops, const Pricing
   return all;
 }
 
-/// Tensors that one kind of segment adds, and its peaks. `recomputed`: during its recomputation in backward.
+/// Tensors that one kind of segment adds, and the tensors live at its peaks. `recomputed`: at the peak during
+/// recomputation in backward.
 struct HeldPart {
   std::string name;
   LayerKind kind;
   Bytes saved, input, output, cross_layer_tensors;
   Bytes awaited;             ///< gradients to which later layers add
-  Bytes awaited_by_encoder;  ///< share of `awaited` in the embedding for an encoder's distances
-  Bytes choice;              ///< chosen keys that later layers read
+  Bytes awaited_by_encoder;  ///< share of `awaited` for the encoder's relative-position biases
+  Bytes choice;              ///< key selections that later layers read
   std::vector<AliveTensor> forward, recomputed, backward;
 };
 
@@ -113,7 +114,7 @@ void append(std::vector<AliveTensor>& to, const std::vector<AliveTensor>& from, 
   for (const AliveTensor& a : from) to.push_back({where + ": " + a.name, a.bytes});
 }
 
-/// Tensors saved by the layers before number `layer`, by kind.
+/// Tensors saved by the layers before layer number `layer`, by kind.
 std::vector<AliveTensor> saved_before(const Arch& arch, const std::vector<HeldPart>& parts, const Plan& plan,
                                       Count layer) {
   std::vector<AliveTensor> all;
@@ -164,8 +165,8 @@ class WorstOfTraining {
     append(before, moment, where);
     if (total(before) > total(worst_)) worst_ = std::move(before);
   }
-  /// Tensors saved by the layers below one. A recomputed layer saves the keys and values that later layers read. They
-  /// are freed when backward has passed the first reader, and recomputed with their layer.
+  /// Tensors saved by the layers below `layer`. Recomputed layers save the keys and values that later layers read;
+  /// these are freed once backward has passed the first reader, and are recomputed with their layer.
   std::vector<AliveTensor> saved_below(Count layer, bool in_backward) const {
     std::vector<AliveTensor> below = saved_before(arch_, parts_, plan_, layer);
     if (plan_.recompute != Recompute::full) return below;
@@ -176,7 +177,7 @@ class WorstOfTraining {
     if (read != Bytes()) below.push_back({shared_kv("{} read by later layers"), read});
     return below;
   }
-  /// The sentence with the noun for shared tensors.
+  /// The sentence with the noun for the shared tensors filled in.
   std::string shared_kv(fmt::format_string<const char*> sentence) const {
     return fmt::format(sentence, cross_layer_name(arch_));
   }

@@ -120,7 +120,7 @@ Formula activations_in_flight(S s) {
 
 namespace {
 
-/// Number of micro-batches that a schedule holds on stage r of P at its peak, as a formula and as a value.
+/// Number of micro-batches that are in flight on stage r of P at the peak of a schedule, as a formula and as a value.
 struct SavedOfSchedule {
   const char* formula = "";
   Count number = -1;  ///< -1: no short formula

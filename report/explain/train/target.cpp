@@ -40,7 +40,7 @@ constexpr Definition target_table[] = {
      "within one link domain, dividing the heads evenly", "trial of each number with the estimated time", wants_target},
 };
 
-/// The longest step that meets the target, in the form given.
+/// The longest step that meets the target, in the form in which the target was given.
 Formula asked_step(S s) {
   const auto& target = s.request().target;
   const SpeedTarget t = target.value_or(SpeedTarget{});

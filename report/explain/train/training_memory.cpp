@@ -32,7 +32,7 @@ Formula held(S s) {
   return {textbook::all_parameters(s.arch(), s.trained_sizes()).text()};
 }
 
-/// Number of elements per GPU, sharded from a ZeRO stage on.
+/// Number of elements per GPU: sharded if the ZeRO stage is at least `from`.
 std::string shared_numbers(S s, Zero from) {
   if (s.layout().zero < from || ranks(s.layout(), Group::shard) == 1) return "N_T";
   return "ceil(N_T/d)";
@@ -110,7 +110,7 @@ Formula logits(S s) {
   return {(logit_bytes(s) * at_once * s.trained_sizes().cut(s.trained_sizes().V)).text()};
 }
 
-/// Additional terms of some layouts, as in " + M_gat".
+/// Additional terms of some layouts: " + M_gat".
 std::string besides(S s) {
   std::string text;
   for (const auto& [symbol, path] : {std::pair{"M_gat", "memory.gathered_bytes"},
@@ -126,7 +126,7 @@ std::vector<Symbol> besides_symbols(S s) {
           as_symbol(s, "M_exc", "bytes of messages between stages", "memory.exchange_bytes"),
           as_symbol(s, "M_tra", "bytes in transit between device and host", "memory.transit_bytes")};
 }
-/// Only the last stage has logits.
+/// The sum of the named parts; only the last stage has logits.
 std::string named_parts(S s) {
   return std::string("M_w + M_g + M_o + M_act") + (s.row("memory.logits_bytes") != nullptr ? " + M_log" : "");
 }
