@@ -20,7 +20,8 @@ Bytes checkpoint_bytes(const Request& r);
 /// Failures of a run on `gpus` GPUs. Precondition: the request has --mtbf.
 Failures failures_of(const Request& r, Count gpus);
 
-/// Whether the per-GPU throughput is taken from this plan because it is measured, or stated as MFU.
+/// Whether the per-GPU throughput of this plan also holds for other numbers of GPUs, because it was measured or stated
+/// as MFU.
 bool keeps_rate(const Request& r);
 
 /// `rate`: tokens per second of all GPUs of the request. Splits a given global batch evenly across replicas; otherwise

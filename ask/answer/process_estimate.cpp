@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Options whose values in the plan equal the defaults. Depends on the values in effect, whether given or not.
+/// Options whose values in the plan equal the defaults, whether or not the user gave them.
 LeftToSoftware left_by(const Request& r) {
   const Plan& p = r.plan;
   const bool usual_weights = p.weight_precision.uniform() && p.weight_precision[Component::mlp] == working_format(p);

@@ -12,7 +12,7 @@
 namespace llmcalc {
 
 struct ProcessEstimate {
-  std::string software;               ///< profile of the process
+  std::string software;               ///< name of the software
   std::vector<ProcessMemory> stages;  ///< one per pipeline rank
   Bytes tensors{};                    ///< of the fullest stage, as in the plan
   Bytes capacity{};                   ///< of the device, as the driver reports it
@@ -22,7 +22,7 @@ struct ProcessEstimate {
   double needed_high() const;
   Bytes low() const { return Bytes(static_cast<Count>(needed_low())); }  ///< the same in whole bytes
   Bytes high() const { return Bytes(static_cast<Count>(needed_high())); }
-  Bytes needed() const { return llmcalc::needed(fullest()); }  ///< by the fullest stage
+  Bytes needed() const { return llmcalc::needed(fullest()); }  ///< bytes, on the fullest stage
 };
 /// Absent without a device, and if the device or software has no process estimate. `tensors`: bytes of the plan on the
 /// fullest stage.

@@ -49,7 +49,7 @@ SetOption changed_option(const Remedied& m) {
   return {};
 }
 
-/// Absent if no software can launch the changed plan.
+/// The request with the changed plan; absent if no software can launch it.
 std::optional<Request> typed(const Request& r, const Remedied& m) {
   Request one = r;
   one.plan = m.plan;

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// A change to the plan, and the request that results from typing it.
+/// A change to the plan, and the request with that change typed as options.
 struct TypedRemedy {
   Remedied change;
   Request request;

@@ -15,7 +15,7 @@ double causal_utilization(const Request& r, const TrainEstimate& e) {
   return model_utilization(of_causal, e.estimate, causal, r.layout, r.hardware->cluster.device);
 }
 
-/// Whether a step can spend time on a part at all under this layout.
+/// Whether a step under this layout can spend any time on a part.
 bool can_have(const Request& r, Part p) {
   const Layout& l = r.layout;
   switch (p) {

@@ -23,7 +23,7 @@ std::optional<Demand> unmet(const SoftwareCard& software, const std::vector<Dema
 /// "megatron-lm has no zb-v (it has 1f1b and interleaved)".
 std::string unmet_text(const SoftwareCard& software, const Demand& d);
 
-/// The first stack that meets the demands: `usual`, else the first capable one of a fixed list. Empty: none.
+/// The first stack that meets the demands: `usual`, else the first capable one of a fixed list. Empty if there is none.
 std::string_view capable_trainer(const Request& r, std::string_view usual);
 std::string_view capable_engine(const Request& r, std::string_view usual);
 

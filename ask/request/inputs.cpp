@@ -49,7 +49,7 @@ std::string value_text(const Option& o, const json::Value& v, const std::string&
   throw InputError(fmt::format("{}, {}: expected a number or a string", where, in_quotes(o.key())));
 }
 
-/// Layers per stage, joined by commas.
+/// Numbers of layers per stage, joined by commas.
 std::string list_text(const json::Value& v) {
   std::string all;
   for (const json::Value& one : v)

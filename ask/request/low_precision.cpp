@@ -77,7 +77,7 @@ std::string dequantized_note(const Request& r) {
   return names.empty() ? "" : fmt::format("weights in {} are dequantized and multiplied in {}", names, product.name());
 }
 
-/// Note about which matmuls of inference are in the plan's format, if not all are.
+/// A note that lists the matmuls of inference in the plan's format, if not all are.
 std::string inference_parts_note(const Request& r) {
   const Plan& p = r.plan;
   if (!r.has(part::inference) || p.multiplied == NarrowParts::all()) return "";

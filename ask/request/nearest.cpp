@@ -15,7 +15,7 @@ namespace {
 /// Whether the given number of GPUs holds whole replicas of the model in this layout.
 bool divides_gpus(const Request& r, const Layout& l) { return !r.gpus || *r.gpus % replica_devices(l) == 0; }
 
-/// Options for another layout, with a new global batch if it needs one: "--pp 34 --global-batch 68". Absent if no batch
+/// The options for layout `l`, with a new global batch if it needs one: "--pp 34 --global-batch 68". Absent if no batch
 /// makes it work.
 std::optional<std::string> working(const Request& r, Layout l, const std::string& options) {
   if (!divides_gpus(r, l) || flaw(r.model.arch, l, r.plan.seq) != LayoutFlaw::none) return std::nullopt;
@@ -47,7 +47,7 @@ std::string fewer_ranks(const Request& r, Count most) {
   return r.gave("--schedule") || r.gave("--chunks") ? "--pp 1 without --schedule and --chunks" : "--pp 1";
 }
 
-/// Whether experts divide over a layout's ranks, with sequence parallelism over its tensor-parallel ranks.
+/// Whether the experts divide evenly over a layout's ranks, with sequence parallelism over its tensor-parallel ranks.
 bool divides_experts(const Request& r, Layout changed) {
   changed.sp = ranks(changed, Group::tensor) > 1;
   return flaw(r.model.arch, changed) == LayoutFlaw::none;

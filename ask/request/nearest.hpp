@@ -9,18 +9,19 @@
 
 namespace llmcalc {
 
-/// Multiples of `unit` next below and above `n`, except 0, each with the option: "--gpus 8 or --gpus 16".
+/// The nearest multiples of `unit` below and above `n`, except 0, each with the option: "--gpus 8 or --gpus 16".
 std::string nearest_multiples(std::string_view option, Count n, Count unit);
 
-/// Multiples of `unit` next to the sequence length, up to the model's learned positions; empty if no multiple fits.
+/// The multiples of `unit` nearest to the sequence length, up to the model's learned positions; empty if no multiple
+/// fits.
 std::string nearest_lengths(const Request& r, Count unit);
 
-/// Layouts that work, each tried, with a new global batch if they need one: "--pp 34 --global-batch 68". An even number
-/// of ranks: the next above, or the next below that works.
+/// Options for working layouts with an even number of ranks, the next above or the next below, each tried, with a new
+/// global batch if needed: "--pp 34 --global-batch 68".
 std::string even_ranks(const Request& r, const Pipeline& p);
 /// The number of chunks that a schedule requires, or 1F1B instead.
 std::string chunks_of_schedule(const Request& r, Count chunks);
-/// At most as many chunks as layers: fewer chunks or fewer ranks.
+/// Fewer chunks or fewer ranks, for at most as many chunks as layers.
 std::string fewer_chunks(const Request& r, const Pipeline& p);
 
 /// The given layers per stage, changed from the last stage backward until they sum to the model's layer count.

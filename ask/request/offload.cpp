@@ -25,7 +25,7 @@ constexpr std::array offload_parts{OffloadPart{"activations", &Offload::activati
                                    OffloadPart{"weights", &Offload::weights}, OffloadPart{"experts", &Offload::experts},
                                    OffloadPart{"kv", &Offload::cache}};
 
-/// "0.5": in millionths, so that byte counts stay integers.
+/// Reads a fraction such as "0.5", in millionths, so that byte counts stay integers.
 Ratio read_part(std::string_view text, std::string_view where) {
   constexpr Count parts = 1'000'000;
   const double x = parse_real(text, where);

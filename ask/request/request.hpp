@@ -104,8 +104,8 @@ struct Request {
   bool has(Parts some) const { return (parts & some) != 0; }
 };
 
-/// The request for one batch: an engine with the tensor-parallel ranks of the layout, and its pipeline stages unless
-/// these are of training.
+/// The request for the inference batch in an answer with both halves: for an engine with only the tensor-parallel ranks
+/// of the training layout.
 Request of_one_engine(Request r);
 
 /// Measured device memory that a process uses before it allocates any tensor; 0 if unknown.

@@ -19,7 +19,7 @@ EngineHost host_of(const Request& r);
 EngineLimits serving_limits(const Request& r);
 /// The engine's default for --memory-utilization. Precondition: hardware.
 double serving_utilization(const Request& r);
-/// Tokens of a session's last request, by --prompt and --generate; 2 if a file sets the lengths.
+/// Number of tokens in a session's last request, by --prompt and --generate; 2 if a file sets the lengths.
 Count usual_tokens(const Request& r);
 /// Whether a file sets the lengths.
 bool has_lengths_of_its_own(const Request& r);

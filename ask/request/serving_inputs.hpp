@@ -26,13 +26,13 @@ struct ServingInputs {
   std::optional<Count> users;
   std::string log;                  ///< a log file (ask/answer/serving/request_log.hpp)
   Seconds think{};                  ///< time between an answer and the user's next request
-  double arrival_variation = 1;     ///< variation of the times between requests: 1 Poisson, 0 constant
+  double arrival_variation = 1;     ///< coefficient of variation of the times between requests: 1 Poisson, 0 constant
   double length_variation = 0;      ///< variation of prompt and answer lengths, log-normal; 0: constant
   std::string lengths;              ///< alternatively a file of lengths and their weights
   Count turns = 1;                  ///< requests per session
   Count shared_prefix = 0;          ///< tokens of the prefix that all prompts share
-  std::optional<Count> requests;    ///< to simulate
-  std::optional<Seconds> duration;  ///< alternatively, duration of arrivals
+  std::optional<Count> requests;    ///< number to simulate
+  std::optional<Seconds> duration;  ///< alternatively, time span of the arrivals
   Count seed = 0;
 
   // engine
@@ -52,7 +52,7 @@ struct ServingInputs {
 
   // limits and prices
   std::optional<Seconds> slo_first_token, slo_per_token;
-  double percentile = 95;  ///< percentage of requests that must meet them
+  double percentile = 95;  ///< percentage of requests that must meet these limits
   std::optional<ApiPrice> api_price;
 };
 

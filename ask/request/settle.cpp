@@ -61,8 +61,8 @@ WeightFormats default_weights(const Request& r, const LowPrecision& low_precisio
   return w;
 }
 
-/// Engines load vision and audio encoders with the model, except from GGUF files, which have them separately. The
-/// reference transformer has no encoders.
+/// Engines load vision and audio encoders with the model, except with GGUF files, which store the encoders separately.
+/// The reference transformer has no encoders.
 void settle_media_encoders(Request& r) {
   const bool apart = r.engine && r.engine->gguf_weights;
   const MediaEncoders t =
@@ -85,7 +85,7 @@ void settle_cache_rows(Request& r) {
   cache.scaled_latent = cache.scaled_index && cache.keys == dtypes::fp8;
 }
 
-/// Replicas of the model on the given GPUs.
+/// Number of model replicas on `available` GPUs.
 Count replicas_on(Count available, const Request& r) {
   const Count replica = replica_devices(r.layout);
   if (r.gave("--dp") && devices(r.layout) != available)
@@ -100,7 +100,7 @@ Count replicas_on(Count available, const Request& r) {
   return available / replica;
 }
 
-/// Sets the chunks that the schedule requires, and the schedule for several chunks.
+/// Sets the default schedule for several chunks, and the number of chunks that the schedule requires.
 void settle_schedule(Request& r) {
   Layout& l = r.layout;
   if (!r.gave("--schedule") && l.chunks > 1) l.schedule = Schedule::interleaved;

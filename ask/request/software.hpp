@@ -29,12 +29,12 @@ bool is_launchable(const Request& r);
 /// unset for user-given efficiencies and for "--software none"; training software also for answers without times. Rates
 /// measured on a device apply with any software.
 void choose_software(Request& r);
-/// Throws InputError if the given software is for the half that these parts of the answer lack, or lacks a required
-/// capability without --any-software.
+/// Throws InputError if the given software is for the half that these parts of the answer lack, or if it lacks a
+/// required capability and --any-software is not given.
 void check_software(const Request& r, Parts parts);
 
-/// Multiple to which the training software pads a rank's vocabulary rows: for the given software, else the default one.
-/// 1 with user-given efficiencies or --software none.
+/// Multiple to which the training software, as given or by default, pads a rank's vocabulary rows. 1 with user-given
+/// efficiencies or --software none.
 Count vocabulary_multiple(const Request& r);
 /// The request with its device at the training rates achieved with its software.
 Request for_training(Request r);

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 3> rate_units{"tokens/s", "token/s", "tok
 constexpr std::array<std::string_view, 3> utilization_units{"% mfu", "%mfu", "mfu"};
 constexpr std::array<std::string_view, 2> day_units{"days", "day"};
 
-/// "50" of "50 tokens/s"; the unchanged text if it does not end in one of these units.
+/// The text without its unit: "50" for "50 tokens/s"; unchanged if it does not end in one of these units.
 template <std::size_t n>
 std::string_view without(const std::array<std::string_view, n>& units, std::string_view text) {
   for (const std::string_view unit : units)

@@ -29,7 +29,7 @@ struct WhatIf {
 
 /// "24GB", "24GiB" or "1.5x".
 MemoryGiven read_memory_given(std::string_view text, std::string_view where);
-/// "2x" as 2.
+/// Reads a factor: "2x" is 2.
 double read_scale(std::string_view text, std::string_view where);
 /// "h100=2.1,mi300x=1.9". Throws InputError for unknown hardware.
 std::vector<std::pair<std::string, double>> read_prices(std::string_view text, std::string_view where);

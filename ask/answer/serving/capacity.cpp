@@ -18,7 +18,7 @@ namespace {
 
 constexpr double capacity_step = 1.02;  ///< rates closer than this count as equal
 
-/// Tokens of a shared prefix that are served from the cache.
+/// Number of shared-prefix tokens that are served from the cache.
 double saved_of_prefix(const SchedulerRules& rules, Count tokens) {
   return real(shared_blocks(rules, tokens) / std::max<Count>(1, rules.whole_groups) * rules.block_tokens);
 }
@@ -67,7 +67,7 @@ ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Cou
   return all;
 }
 
-/// Mean requests per session, rounded up; 1 without sessions.
+/// Mean number of requests per session, rounded up; 1 without sessions.
 Count mean_turns(const std::vector<ServerRequest>& all) {
   Count requests = 0;
   ChainId sessions = 0;
@@ -191,7 +191,7 @@ class CapacityTrial {
   const ServingEngine& engine_;
   const ServingTraffic& traffic_;
   bool sessions_;
-  Count turns_;  ///< mean per session
+  Count turns_;  ///< mean number of requests per session
   FleetPart part_;
 };
 

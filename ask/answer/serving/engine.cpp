@@ -18,7 +18,7 @@
 namespace llmcalc {
 namespace {
 
-/// Bytes per logit, as if only sequences had logits.
+/// Logit bytes per sequence, with the per-token bytes of a pass spread over its sequences.
 double logit_bytes(const EngineLaw& law, const EngineLimits& limits) {
   return law.logit_bytes_per_sequence + law.logit_bytes_per_token * real(limits.pass_tokens) / real(limits.sequences);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /// Memory and limits of the engine that serves a request's batch: the engine that `serve` simulates, with chunked
-/// prompts, so that the workspace grows with the prompt only for EngineLaw::whole_prompts. The only memory law of
-/// infer, memory, report, fit and the remedies for requests with an engine; without one, a prompt is one pass
+/// prompts, so that the workspace grows with the prompt only for EngineLaw::whole_prompts. The only memory law that
+/// infer, memory, report, fit and the remedies use for requests with an engine; without one, a prompt is one pass
 /// (calc/memory.hpp).
 
 #include "ask/answer/serving/serving.hpp"
@@ -19,11 +19,11 @@ class EngineCapacity {
   const ServingEngine& engine() const { return engine_; }
   /// Memory that the engine may fill on one device.
   Bytes granted() const { return engine_.memory.granted; }
-  /// Tokens of the longest sequence at the plan's batch, ignoring the model's context except for learned positions;
-  /// any_length if sequences of every length fit. `r`: the constructor's request.
+  /// Length in tokens of the longest sequence at the plan's batch, ignoring the model's context except for learned
+  /// positions; any_length if sequences of every length fit. `r`: the constructor's request.
   Count longest(const Request& r) const;
-  /// Sequences of prompt + generate tokens, or of the longest request of a server, that fit at once, ignoring the
-  /// engine's limit on sequences.
+  /// Number of sequences of prompt + generate tokens, or as long as a server's longest request, that fit at once,
+  /// ignoring the engine's limit on sequences.
   Count most(const Request& r) const;
   /// The same as limits; a context that always fits is absent.
   Limits limits(const Request& r) const;
@@ -48,7 +48,7 @@ class EngineCapacity {
   EngineLaw law_;
   Memory tensors_;  ///< weights and cache of the plan
   ServingEngine engine_;
-  Count parts_;  ///< micro-batches that split a batch
+  Count parts_;  ///< number of micro-batches into which a batch is split
 };
 
 }  // namespace llmcalc

@@ -38,7 +38,7 @@ constexpr std::array gguf_changes{Change{"--weight-precision", "q8_0"},   Change
                                   Change{"--weight-precision", "q3_k_m"}, Change{"--weight-precision", "q2_k"},
                                   Change{"--weight-precision", "iq2_xs"}, Change{"--kv-precision", "q8_0"}};
 
-/// The request with the option typed; absent if it is refused.
+/// The request with the option added as if typed; absent if the result is rejected.
 std::optional<Request> typed(const Request& r, std::string_view flag, std::string_view value) {
   try {
     Request one = r;

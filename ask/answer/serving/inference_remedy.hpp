@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// A change, and the engine after it.
+/// A change to the plan, and the resulting engine.
 struct InferenceRemedy {
   std::string key;     ///< of the option under `inputs`: "tp"
   std::string option;  ///< "--tp 2"

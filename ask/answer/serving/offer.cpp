@@ -47,7 +47,8 @@ bool joins_by_pcie(const HardwareCard& card) {
   return card.pcie.value > 0 && !levels.empty() && levels[0].bandwidth <= card.pcie;
 }
 
-/// A log's requests with only their lengths: from `users` who send the next request at once, or far apart in time.
+/// Requests with the same lengths as those in the log: sent by `users` who each send the next request at once; if
+/// `users` is 0, sent far apart in time.
 ServingTraffic again(const ServingTraffic& log, Count users, Count n) {
   constexpr double long_after = 1e5;  // seconds
   const std::vector<ServerRequest>& all = log.requests.requests;
@@ -108,7 +109,8 @@ Served alone_of(const Request& r, const ServingEngine& e, const ServingTraffic* 
   return run_of(one, e, serving_traffic(one, e));
 }
 
-/// Three standard errors of the share that meets the limits, at --percentile for this number of requests.
+/// Three standard errors of the share of requests within the limits, for this number of requests and a true share of
+/// --percentile.
 double chance(const Request& r, const Served& s) {
   const double share = r.serving.percentile / 100;
   return s.requests > 1 ? 3 * std::sqrt(share * (1 - share) / real(s.requests)) : 0;

@@ -18,8 +18,8 @@ Served served_alone(const Request& r, const ServingEngine& e, const ServingTraff
 /// Why too few requests meet the limits; empty if enough do, or within three standard errors of enough.
 std::string too_slow(const Request& r, const Served& alone);
 
-/// Offer of a hardware and layout: whether a request fits, the speed of a request without contention, and a lower bound
-/// on engines, each assumed at 1.5 times the steady-state capacity, a margin above its error.
+/// The offer for one hardware and layout: whether a request fits, the speed of a request without contention, and a
+/// lower bound on engines, each assumed at 1.5 times the steady-state capacity, a margin above its error.
 ServingOffer serving_offer(const Request& r);
 /// Pareto front of user speed and throughput, slowest user first, over the fitting offers of one hardware.
 std::vector<ServingPoint> serving_front(const std::vector<const ServingOffer*>& offers);

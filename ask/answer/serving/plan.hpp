@@ -39,10 +39,10 @@ struct LeftOut {
   std::string name, why;
 };
 
-/// Options of a plan's report.
+/// Options of a serving plan's report.
 struct ServingPlanQuestion {
-  bool several = false;  ///< whether it compares hardware
-  bool stopped = false;  ///< whether it stopped before trying all
+  bool several = false;  ///< whether the report compares hardware
+  bool stopped = false;  ///< whether the search stopped before trying all offers
   bool whole = true;     ///< whether to compute all numbers, including the measured capacity, which only JSON shows
 };
 }  // namespace llmcalc

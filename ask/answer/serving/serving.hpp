@@ -23,10 +23,10 @@ struct ServingEngine {
   Count longest = 0;  ///< tokens of the longest sequence that fits in the cache
 };
 
-/// Requests over time, and changes made to them.
+/// Requests over time, and how they differ from the given ones.
 struct ServingTraffic {
   RequestTraffic requests;
-  Count cut = 0;                      ///< prompts truncated to the engine's longest
+  Count cut = 0;                      ///< number of requests truncated to the engine's longest sequence
   std::vector<std::string> unused{};  ///< ignored fields of a log
   bool stopped = false;               ///< whether drawing stopped; only the first requests are kept
 };

@@ -113,7 +113,7 @@ class WholeServer {
     for (double Served::*rate : {&Served::prompt_rate, &Served::token_rate, &Served::request_rate, &Served::goodput})
       o.at.*rate /= o.run.share;
   }
-  /// Upper bound on useful engines: one per user, or enough that each is busy 1 % of the time.
+  /// Upper bound on the useful number of engines: one per user, or so many that each is busy only 1 % of the time.
   Count most() const {
     constexpr double idle = 100, limit = 1e9;
     constexpr Count most_of_log = 4096;
@@ -209,7 +209,7 @@ class SettledOffers {
   explicit SettledOffers(std::size_t top) : top_(top) {}
 
   bool empty() const { return all_.empty(); }
-  /// Number of offers until there are `top`; at least 1.
+  /// Number of offers still needed to reach `top`; at least 1.
   std::size_t missing() const { return all_.size() < top_ ? top_ - all_.size() : 1; }
   void add(ServingOffer& o) {
     const auto behind =
@@ -233,7 +233,7 @@ class SettledOffers {
   }
 
  private:
-  /// Number of the offer's GPUs that cost no more than the last of the `top`.
+  /// Number of GPUs at the offer's price that cost no more than the last of the `top` offers.
   double as_cheap(const ServingOffer& o) const {
     constexpr double rounding = 1e-9;
     const ServingOffer& last = *all_[top_ - 1];
@@ -246,7 +246,7 @@ class SettledOffers {
   std::vector<ServingOffer*> all_;
 };
 
-/// Finds the fewest engines that an offer needs, or that it needs more than are worth trying.
+/// Finds the fewest engines that an offer needs, or finds that it needs more than are worth trying.
 void settle_offer(ServingOffer& o, const SettledOffers& settled, const std::function<bool()>& goes_on) {
   const WholeServer server(o, goes_on);
   const Count limit = std::max(o.engines, server.most()), most = settled.worth_trying(o, limit);
@@ -259,8 +259,8 @@ void settle_offer(ServingOffer& o, const SettledOffers& settled, const std::func
   if (!n && most == limit) o.why = "cannot meet the limits with any number of engines";
 }
 
-/// Settles the offers in order. As long as fewer than `top` are settled, none limits another: the next ones that are
-/// missing are settled concurrently.
+/// Settles the offers in order. While fewer than `top` are settled, no offer limits another, so the missing ones are
+/// settled concurrently.
 void settle_in_order(const std::vector<ServingOffer*>& serve, SettledOffers& settled, const Settling& settling) {
   std::atomic<std::size_t> done = 0;
   for (std::size_t i = 0; i < serve.size() && settling.goes_on();) {

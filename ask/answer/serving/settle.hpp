@@ -10,7 +10,7 @@ std::optional<double> usd_per_hour(const ServingOffer& o);
 /// Orders by number of GPUs, then by price.
 bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b);
 
-/// Work of settle_offers().
+/// Callbacks of settle_offers().
 struct Settling {
   std::function<bool()> goes_on{};  ///< returns false to stop; called from all threads
   /// Calls work(i) for every i below n, possibly concurrently.

@@ -15,7 +15,7 @@ double mean_of(const std::vector<ServerRequest>& all, Count ServerRequest::*toke
   return sum / static_cast<double>(all.size());
 }
 
-/// Variance over squared mean.
+/// Ratio of the variance to the squared mean.
 template <class Value>
 double variation_of(const std::vector<ServerRequest>& all, const Value& value) {
   double sum = 0, squares = 0;
@@ -28,7 +28,7 @@ double variation_of(const std::vector<ServerRequest>& all, const Value& value) {
   return sum > 0 ? std::max(0.0, squares * n / (sum * sum) - 1) : 0;
 }
 
-/// Tokens of the prefix that all prompts share.
+/// Number of tokens in the prefix that all prompts share.
 Count shared_by_all(const std::vector<ServerRequest>& all) {
   Count tokens = all.front().prefix_tokens;
   for (const ServerRequest& r : all) {
@@ -56,7 +56,7 @@ bool finds_its_cache(const ServingInputs& v, const Fleet& fleet) {
   return v.turns > 1 && one && fleet.server.ranks == 1 && fleet.server.scheduler.prefix_cache;
 }
 
-/// A prompt is the shared prefix, the previous conversation, and new tokens.
+/// Sessions whose prompts consist of the shared prefix, the previous conversation, and new tokens.
 Sessions sessions_of(const Request& r, const SteadyLoad& load) {
   const double of_turn = real(r.plan.prompt) + load.generate;
   return {.turns = r.serving.turns, .think = r.serving.think, .history = real(r.serving.turns - 1) / 2 * of_turn};

@@ -21,7 +21,8 @@ bool has_sessions(const std::vector<ServerRequest>& all);
 /// Mean lengths of the traffic, their variation, and the prefix that all prompts share. The caller sets the rate and
 /// the cached tokens.
 SteadyLoad mean_load(const ServingTraffic& traffic);
-/// Why this capacity is unknown; empty for engines of one kind without fixed batches.
+/// Why the steady-state capacity is unknown. Empty for engines of one kind without fixed batches, whose capacity is
+/// known.
 std::string why_no_long_run(const Request& r, const ServingEngine& e);
 
 }  // namespace llmcalc

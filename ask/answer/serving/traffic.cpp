@@ -88,7 +88,7 @@ double request_time(const Request& r, const ServingEngine& e, Count n) {
   return real(p.generate) * step.value + real(n) * prompt.value;
 }
 
-/// Enough requests for the 99.9th percentile and to make the initial state negligible.
+/// Enough requests to estimate the 99.9th percentile and to make the initial state negligible.
 Count simulated_requests(const Request& r, const ServingEngine& e) {
   constexpr Count usual = 10'000, most = 1'000'000, rounds = 20;
   const ServingInputs& v = r.serving;

@@ -13,7 +13,8 @@
 namespace llmcalc {
 namespace {
 
-/// The adapted matrix with the fewest inputs or outputs; an adapter of this rank could as well train the full matrix.
+/// The adapted matrix with the fewest inputs or outputs. An adapter whose rank equals this number is no smaller than
+/// the matrix, so the full matrix could be trained instead.
 struct Narrowest {
   std::string_view name;
   Count in = 0, out = 0;

@@ -5,7 +5,7 @@
 
 namespace llmcalc {
 
-/// Throws InputError if it is not.
+/// Throws InputError if the trained part is invalid.
 void check_trained(const Request& r);
 
 }  // namespace llmcalc

@@ -21,7 +21,7 @@ class LaunchMatcher {
  public:
   explicit LaunchMatcher(const LaunchSettings& settings) : settings_(settings), used_(settings.size()) {}
 
-  /// The input value in the settings, if any.
+  /// The value that the settings give to the row's input, if any.
   std::optional<std::string> read(const LaunchRow& row);
   /// Marks the settings of a row as used.
   void mark(const LaunchRow& row);

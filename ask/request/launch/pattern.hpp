@@ -1,5 +1,5 @@
 #pragma once
-/// Texts with gaps: "uniform:{n}".
+/// Text patterns with named gaps: "uniform:{n}".
 
 #include <map>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// Texts of the gaps, by name.
+/// The text in each gap, by the name of the gap.
 using Gaps = std::map<std::string, std::string, std::less<>>;
 
 /// Fills `gaps` from text that the pattern matches; false if it does not match, or differs in a gap filled before. A

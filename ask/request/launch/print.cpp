@@ -17,7 +17,7 @@
 namespace llmcalc {
 namespace {
 
-/// Options that no launch has, although it has their parts: traffic limits, prices and the host.
+/// Options that no launch command has, although they affect its parts: traffic limits, prices and the host.
 constexpr std::array outside_launch{
     "--price",    "--watts",     "--pue",        "--require-fit", "--memory",   "--stages",  "--expert-load",
     "--host",     "--slo-ttft",  "--slo-tpot",   "--host-memory", "--prompt",   "--router",  "--offload-bandwidth",
@@ -31,7 +31,7 @@ bool contains(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// The hub's name of a model, or the text itself.
+/// The hub's name for a model, or the typed text if there is none.
 std::string known_model(const std::string& typed) {
   const std::string hub = hub_name(load_model(typed));
   return hub.empty() ? typed : hub;

@@ -57,7 +57,7 @@ std::optional<ShellCommand> after_start(const ShellCommand& words, const std::st
   return first ? std::nullopt : std::optional(rest);
 }
 
-/// The settings of a table.
+/// The names of all settings in a table.
 class Names {
  public:
   explicit Names(const Launch& t) : t_(t) {
@@ -81,7 +81,7 @@ class Names {
       if (k.ignored && dashed_setting(name).starts_with(dashed_setting(k.name) + ".")) return &k;
     return nullptr;
   }
-  /// Whether settings below the name are known.
+  /// Whether the table has settings nested under the name.
   bool is_parent(std::string_view name) const {
     return std::any_of(all_.begin(), all_.end(),
                        [&](const Known& k) { return dashed_setting(k.name).starts_with(dashed_setting(name) + "."); });
@@ -161,7 +161,7 @@ class CommandReader {
     if (at_ == words_.size()) throw InputError(fmt::format("--from: {} needs a value", name));
     return words_[at_++];
   }
-  /// The keys of a JSON value, which are settings below the option.
+  /// Reads the keys of a JSON value, which are settings nested under the option.
   void read_parts(const std::string& name, const std::string& value) {
     const json::Value parts = json::parse(value, "--from: " + name);
     if (!parts.is_object()) throw InputError(fmt::format("--from: {} needs a JSON object", name));

@@ -23,14 +23,14 @@ Text mark(bool on) { return on ? Text("on") : std::nullopt; }
 
 // ---- Ranks
 
-/// GPUs of a host: 4 if NVLink joins many hosts, else 8.
+/// Number of GPUs per host: 4 if NVLink joins many hosts, else 8.
 Count host_size(const Request& r) {
   constexpr Count usual = 8, many = 16, tray = 4;
   return r.hardware && !r.hardware->cluster.levels.empty() && r.hardware->cluster.levels[0].ranks > many ? tray : usual;
 }
 Text nodes(const Request& r) { return number(ceil_div(devices(r.layout), host_size(r))); }
 Text node_gpus(const Request& r) { return number(std::min(devices(r.layout), host_size(r))); }
-/// Data-parallel ranks that share one copy of the weights.
+/// Number of data-parallel ranks across which one copy of the weights is sharded.
 Count shard(const Request& r) {
   const Layout& l = r.layout;
   if (l.zero < Zero::gradients) return 1;
@@ -39,7 +39,7 @@ Count shard(const Request& r) {
 Text shard_ranks(const Request& r) { return number(shard(r)); }
 Text copies(const Request& r) { return number(replicas(r.layout) / shard(r)); }
 Text engine_tp(const Request& r) { return number(mul(ranks(r.layout, Group::tensor), replicas(r.layout))); }
-/// Expert-parallel ranks of an engine, which uses all of its ranks for experts, each with its own tokens.
+/// Number of expert-parallel ranks of an engine that uses all of its ranks for experts, each rank with separate tokens.
 Text engine_ep(const Request& r) {
   const Layout& l = r.layout;
   if (ranks(l, Group::expert) == 1 && r.gave("--sp"))
@@ -50,14 +50,14 @@ Text engine_ep(const Request& r) {
                                  ranks(l, Group::expert), mul(ranks(l, Group::tensor), replicas(l))));
   return ranks(l, Group::expert) > 1 ? number(ranks(l, Group::expert)) : std::nullopt;
 }
-/// The same for engines without expert-tensor ranks.
+/// Switches on expert parallelism for engines without expert-tensor ranks.
 Text expert_parallel(const Request& r) {
   if (engine_ep(r) && ranks(r.layout, Group::expert_tensor) > 1)
     throw InputError("--etp: this software keeps whole experts on each rank with --ep; set --etp 1");
   return mark(ranks(r.layout, Group::expert) > 1);
 }
 
-/// Copies of the states under hybrid sharding; absent without it.
+/// Number of copies of the states under hybrid sharding; absent without it.
 Text instances(const Request& r) {
   return r.layout.hsdp > 0 ? number(replicas(r.layout) / r.layout.hsdp) : std::nullopt;
 }
@@ -90,7 +90,7 @@ Text accumulation(const Request& r) {
 Text local_batch(const Request& r) {
   return number(ranks(r.layout, Group::pipeline) > 1 ? r.plan.global_batch / replicas(r.layout) : r.plan.micro_batch);
 }
-/// Tokens of the longest request; absent if lengths vary.
+/// Number of tokens in the longest request; absent if lengths vary.
 std::optional<Count> longest(const Request& r) {
   const ServingInputs& v = r.serving;
   if (!v.log.empty() || !v.lengths.empty() || v.length_variation > 0) return std::nullopt;
@@ -237,7 +237,7 @@ class Reader {
   }
   Count degree(std::string_view key) const { return input(key).value_or(1); }
   void set(const std::string& key, Count n) { inputs_[key] = fmt::format("{}", n); }
-  /// The data-parallel ranks, if inputs determine them.
+  /// The number of data-parallel ranks, if the inputs determine it.
   std::optional<Count> data_ranks() const {
     if (const auto dp = input("dp")) return dp;
     const auto gpus = input("gpus");
@@ -294,7 +294,7 @@ class Reader {
       set("global_batch", mul(micro, *data_ranks()));
     }
   }
-  /// Reads a limit on requests: it shortens the default prompt, and stated lengths must be within it.
+  /// Reads a limit on the length of requests. The limit shortens the default prompt; stated lengths must be within it.
   void read_length() {
     std::optional<Count> limit = size("max_length");
     if (const auto total = size("total_length"); total && *total > 0)

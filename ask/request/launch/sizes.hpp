@@ -18,9 +18,9 @@ using InputTexts = std::map<std::string, std::string, std::less<>>;
 
 struct LaunchSize {
   std::string_view name;
-  std::string_view covers;  ///< inputs that it expresses, each between spaces
+  std::string_view covers;  ///< inputs that the size expresses, each surrounded by spaces
   bool is_flag = false;
-  std::optional<std::string> (*text)(const Request&) = nullptr;  ///< absent: not printed
+  std::optional<std::string> (*text)(const Request&) = nullptr;  ///< null: not printed
 };
 
 std::span<const LaunchSize> launch_sizes();

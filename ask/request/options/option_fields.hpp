@@ -40,7 +40,7 @@ auto& in(R& r, T Request::*member) {
 
 inline json::Value shown(DType t) { return std::string(t.name()); }
 inline json::Value shown(const CacheFormats& f) { return cache_text(f); }
-/// A format's name, or formats by component.
+/// The name of a format, or formats by component.
 inline json::Value shown(const WeightFormats& w) {
   return w.uniform() ? shown(w[Component::mlp]) : weight_formats_json(w);
 }

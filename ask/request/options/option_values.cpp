@@ -21,7 +21,7 @@ void refuse_value(Text where, const std::string& expected, Text text) {
 
 namespace {
 
-/// `yes` is true, `no` is false.
+/// Reads the text `yes` as true and `no` as false.
 bool read_either(Text text, Text where, Text yes, Text no) {
   if (!same_spelling(text, yes) && !same_spelling(text, no))
     refuse_value(where, fmt::format("{} or {}", yes, no), text);
@@ -82,7 +82,7 @@ DType read_plain(Text text, Text where) {
   return t;
 }
 
-/// A format in which devices run matmuls.
+/// Reads a format in which devices run matmuls.
 DType read_compute(Text text, Text where) {
   const DType t = read_stored(text, where);
   if (!is_operand_format(t.format()))
@@ -188,7 +188,7 @@ std::string lora_text(Count rank, LoraTargets targets) {
 namespace {
 constexpr Text layers_prefix = "layers:";
 
-/// "0-15" or "7".
+/// Adds the layers in "0-15" or "7" to a set.
 void add_layers(Text text, Text where, LayerSet& to) {
   const std::size_t dash = text.find('-');
   const Count first = parse_count(text.substr(0, dash), where);
@@ -267,7 +267,7 @@ std::string order_text(const AxisOrder& order) {
   for (const Axis a : order) s += (s.empty() ? "" : "-") + std::string(axis_name(a));
   return s;
 }
-/// "tp-cp-ep-dp-pp": all five, each once.
+/// "tp-cp-ep-dp-pp": all five axes, each once.
 AxisOrder read_order(Text text, Text where) {
   AxisOrder order = usual_order;
   std::sort(order.begin(), order.end());
@@ -278,7 +278,7 @@ AxisOrder read_order(Text text, Text where) {
                text);
 }
 
-/// "8,8,7,9": layers of every chunk.
+/// "8,8,7,9": the number of layers in each chunk.
 StageLayers read_stage_layers(Text text, Text where) {
   StageLayers all;
   for (std::size_t at = 0; at <= text.size();) {

@@ -15,14 +15,14 @@ namespace llmcalc {
 
 [[noreturn]] void refuse_value(std::string_view where, const std::string& expected, std::string_view text);
 
-/// A choice of an enum, by its name.
+/// Reads an enum value by name.
 template <Named E>
 E read_choice(std::string_view text, std::string_view where) {
   if (const auto value = parse<E>(text)) return *value;
   refuse_value(where, one_of(choice_names<E>), text);
 }
 
-/// Several choices, each at most once: "norm,act".
+/// Reads several enum values, each at most once: "norm,act".
 template <Named E>
 SetOf<E> read_set(std::string_view text, std::string_view where) {
   SetOf<E> all;
@@ -48,7 +48,8 @@ std::string set_text(SetOf<E> set) {
 bool read_master(std::string_view text, std::string_view where);
 bool read_switch(std::string_view text, std::string_view where);
 
-/// A number format. read_plain: without blocks. read_compute: one in which devices run matmuls.
+/// Reads a number format. read_plain: only formats without blocks. read_compute: only formats in which devices run
+/// matmuls.
 DType read_stored(std::string_view text, std::string_view where);
 CacheFormats read_cache(std::string_view text, std::string_view where);  ///< "fp8", "k=q8_0,v=q4_0"
 std::string cache_text(const CacheFormats& f);                           ///< the same syntax

@@ -27,7 +27,7 @@ using namespace option_fields;
 
 // ---- Special fields
 
-/// One device. Only searches accept several names, and split them beforehand.
+/// Reads the name of one device. Only searches accept several names, and they split them beforehand.
 HardwareCard one_device(const std::string& said) {
   if (const std::size_t comma = said.find(',');
       comma != std::string::npos && find_builtin(builtin_hardware(), said.substr(0, comma)) != nullptr)
@@ -117,7 +117,7 @@ constexpr Field what_if_memory{
 constexpr Field what_if_network{
     [](Request& r, Text text, Text where) { r.what_if.network = read_scale(text, where); },
     [](const Request& r) { return r.what_if.network ? json::Value(scale_text(*r.what_if.network)) : json::Value(); }};
-/// One price, or prices by device.
+/// A single price, or prices by device.
 constexpr Field price{[](Request& r, Text text, Text where) {
                         if (text.find('=') != Text::npos)
                           r.what_if.prices = read_prices(text, where);
@@ -155,7 +155,7 @@ constexpr Field expert_load{value<&Layout::expert_load, read_load>.read, [](cons
                               return r.model.arch.has_experts() ? json::Value(r.layout.expert_load.value())
                                                                 : json::Value();
                             }};
-/// Throws InputError if --fsdp and --zero disagree; --fsdp is a stage of --zero.
+/// Throws InputError if --fsdp and --zero disagree; --fsdp means --zero 3.
 void check_one_stage(const Request& r, Zero stage) {
   if (r.layout.zero != stage)
     throw InputError(fmt::format("--fsdp means --zero 3 and conflicts with --zero {}; omit one of them",

@@ -24,7 +24,7 @@ struct Option {
   std::string_view help{};     ///< one line, default in brackets
   bool common = false;         ///< shown by --help; --help-all shows all options
   Parts parts = 0;             ///< parts that it affects
-  std::string_view needs{};    ///< option required for an effect
+  std::string_view needs{};    ///< option without which this one has no effect
   std::string_view instead{};  ///< counterpart for the other half: --batch for --micro-batch
   Field field{};
   std::string_view (*idle)(const Request&) =

@@ -28,7 +28,7 @@ std::vector<std::string_view> split_at(char mark, std::string_view text) {
   }
 }
 
-/// "2P" of "2P6D".
+/// Reads one pool's size: "2P" in "2P6D".
 Count pool_size(std::string_view text, char letter, std::string_view where, std::string_view whole) {
   if (text.size() < 2 || lower(text).back() != letter)
     refuse_value(where, "numbers of prefill and decode engines, for example 2P6D", whole);
@@ -43,9 +43,9 @@ namespace {
 
 constexpr double longest_time = 1e9;                       ///< seconds: 30 years
 constexpr double slowest_rate = 1e-6, fastest_rate = 1e9;  ///< requests per second
-constexpr double most_variation = 100;                     ///< standard deviation over mean
+constexpr double most_variation = 100;                     ///< ratio of standard deviation to mean
 
-/// A standard deviation over a mean, above 0.
+/// Reads a ratio of standard deviation to mean, above 0.
 double read_variation(std::string_view text, std::string_view where) {
   const double cv = parse_positive_real(text, where);
   if (cv > most_variation) refuse_value(where, "a standard deviation of at most 100 times the mean", text);
