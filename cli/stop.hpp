@@ -11,7 +11,7 @@ void stop_at_once();
 /// From now on the first such signal sets this flag; the second one, or the first a second later, ends the program.
 const std::atomic<bool>& stop_flag();
 
-/// The same without a limit, for results that must be saved.
+/// The same without the time limit, for results that must be saved.
 const std::atomic<bool>& save_flag();
 
 /// The exit code of a run whose flag was set: 130 after Ctrl-C, as in shells.

@@ -1,5 +1,5 @@
 #pragma once
-/// Measurements and their predictions, for commands.
+/// Reads measurements and predicts them, for several commands.
 
 #include <optional>
 #include <string>
@@ -13,11 +13,11 @@ namespace llmcalc {
 /// Throws InputError for an unknown kind.
 AccuracyKind accuracy_kind(const std::string& said);
 
-/// The measurements of files. Throws InputError if a file cannot be read, has no rows of the kind, or if a row id
-/// occurs twice.
+/// The measurements in the files. Throws InputError if a file cannot be read, if it has no rows of the requested kind,
+/// or if a row id occurs twice.
 MeasurementFile measurements(const std::vector<std::string>& paths, std::optional<AccuracyKind> kind);
 
-/// Predicts the rows and shows progress on the line.
+/// Predicts the rows, with progress shown on `line`.
 Accuracy predicted(const MeasurementFile& file, std::optional<AccuracyKind> kind, const ReplayBasis& basis,
                    ProgressLine& line);
 

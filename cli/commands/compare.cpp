@@ -28,7 +28,7 @@ Arguments typed(std::string_view name, const std::vector<std::string>& words) {
   return Arguments(*answered_command(name), Args(words).subspan(1), commands());
 }
 
-/// A report from the command that produces it: "train llama-3-8b --hardware h100".
+/// The report of a typed command: "train llama-3-8b --hardware h100".
 Side asked(const std::string& name, const std::vector<std::string>& words) {
   const bool model = !words.empty() && std::any_of(questions().begin(), questions().end(),
                                                    [&](const Question* q) { return q->name == words[0]; });

@@ -27,7 +27,7 @@ void check_sweep_options(const Arguments& arguments) {
     throw InputError("--resume continues the file, and --force replaces it; omit one");
 }
 
-/// Answer of the first possible point, searched among the first ones; null if there is none.
+/// The answer of the first possible point; null if none of the first `most` points is possible.
 json::Value first_answer(const SweepPoints& points, const Runner& runner) {
   constexpr Count most = 1000;
   PointAnswers answers(points, {}, runner);

@@ -32,7 +32,7 @@ AccuracyWatch told(ProgressLine& line, const char* what) {
   };
 }
 
-/// Names of the devices on which rows were measured, sorted, each once.
+/// Sorted, distinct names of the devices on which rows were measured.
 std::vector<std::string> devices_of(const Accuracy& a) {
   std::set<std::string> names;
   for (const PredictedRow& r : a.rows) names.insert(r.of.gpu);
@@ -116,7 +116,8 @@ AccuracyKind fitted_kind(const std::string& said) {
   return kind;
 }
 
-/// Predicts with fitted parameters: a new fit, which is written, a fit without one term, or a fit per left-out family.
+/// Predicts with fitted parameters: those of a new fit, which is written to --out; of a fit without one term; or of a
+/// separate fit for each left-out family.
 void refit(const Arguments& arguments, const MeasurementFile& file, const ReplayBasis& basis, Accuracy& a,
            ProgressLine& line) {
   const FitSet set = fit_set(file, *a.kind);

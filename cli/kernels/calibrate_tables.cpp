@@ -88,7 +88,7 @@ std::string how_derived(const FromTables& f) {
 }
 
 /// The datasheet with the derived rates. Its title differs from the device's, because the rates of an engine's kernels
-/// are not comparable with a machine's own.
+/// are not comparable with those that calibration measures on the machine itself.
 json::Value derived_file(const FromTables& f, const std::string& name) {
   json::Value file = f.sheet;
   file["name"] = name;
@@ -160,7 +160,7 @@ Grid residuals_grid(const FromTables& f) {
   return g;
 }
 
-/// Distinct texts, sorted.
+/// The distinct strings of all tables, sorted.
 std::vector<std::string> once(const AllTables& tables, std::vector<std::string> OperatorTables::*of) {
   std::set<std::string> all;
   for (const OperatorTables& t : tables) all.insert((t.*of).begin(), (t.*of).end());

@@ -93,7 +93,7 @@ class Stream {
   std::string prompt_, pending_, all_;
 };
 
-/// In the order of model::Ended.
+/// Names of the values of model::Ended, in order.
 constexpr std::array<std::string_view, 4> ended_names{"length", "end of text", "positions", "interrupted"};
 
 double tokens_per_second(const model::Generated& g) {

@@ -15,7 +15,8 @@
 namespace llmcalc {
 namespace {
 
-/// Steps between two evaluations on the validation split; a checkpoint is saved when the loss improves.
+/// Limits on the number of steps between two evaluations on the validation split; a checkpoint is saved when the loss
+/// improves.
 constexpr Count least_evaluations_apart = 10, most_evaluations_apart = 100;
 /// Maximum number of batches per evaluation during the run.
 constexpr Count evaluated_batches = 16;

@@ -1,16 +1,16 @@
 #pragma once
-/// The report of a training run, next to n-gram baselines.
+/// The report of a training run, compared with n-gram baselines.
 
 #include "cli/kernels/learn_request.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {
 
-/// The outcome of this call.
+/// The outcome of this invocation of the command.
 struct LearnOutcome {
   model::TrainingProgress progress;
   double held_out_loss = 0;  ///< of the weights in the checkpoint, over `held_out_tokens`
-  Count tokens = 0;          ///< trained on in this call
+  Count tokens = 0;          ///< trained on in this invocation
   double seconds = 0;        ///< wall time, including evaluations and checkpoints
   bool interrupted = false;
 };

@@ -124,7 +124,7 @@ void settle_new(const Arguments& a, LearnRequest& r) {
   read_run(a, r);
 }
 
-/// Settles a resumed run: its settings are fixed, only its length can change.
+/// Settles a resumed run: its settings are fixed; only its length can change.
 void settle_resumed(const Arguments& a, LearnRequest& r) {
   for (const char* flag :
        {"--model", "--batch", "--seq", "--rate", "--vocabulary", "--tokenizer", "--precision", "--seed"})

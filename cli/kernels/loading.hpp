@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Loads the model's weights into `t` and shows progress on the line.
+/// Loads the model's weights into `t`, with progress shown on `line`.
 void load_shown(const model::TrainedModel& m, model::Transformer& t, ProgressLine& line);
 
 }  // namespace llmcalc

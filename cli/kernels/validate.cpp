@@ -26,7 +26,7 @@
 namespace llmcalc {
 namespace {
 
-/// Models up to this width run a second time with counting numbers, which takes about a second.
+/// Models up to this width run a second time with a number type that counts operations, which takes about a second.
 constexpr Count countable_width = 64;
 bool countable(const validate::Case& c) { return c.arch.hidden <= countable_width; }
 

@@ -53,7 +53,7 @@ void read_memory(const fs::path& root, Machine& m) {
     if (const auto kilobytes = value_of(line, "MemTotal")) m.memory = Bytes(mul(count_in(*kilobytes), kibi));
 }
 
-/// GPUs of the amdgpu driver, which states their memory in sysfs.
+/// Adds the GPUs of the amdgpu driver, which reports their memory in sysfs.
 void add_amd_gpus(const fs::path& root, Machine& m) {
   std::error_code failed;
   std::vector<fs::path> cards;

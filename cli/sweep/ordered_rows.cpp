@@ -48,7 +48,7 @@ class OrderedRows {
   std::condition_variable moved_;
   Count written_ = 0;                  ///< blocks
   bool ended_ = false;                 ///< a row before the next block is missing
-  std::map<Count, RowBlock> waiting_;  ///< for earlier blocks
+  std::map<Count, RowBlock> waiting_;  ///< blocks that wait for earlier ones
   SweepRun run_;
   Elapsed elapsed_;
 };

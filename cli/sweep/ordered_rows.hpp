@@ -8,8 +8,8 @@
 namespace llmcalc {
 
 struct SweepRun {
-  Count rows = 0;    ///< written, in addition to those found
-  Count errors = 0;  ///< impossible points among these
+  Count rows = 0;    ///< rows written, excluding those already in the table
+  Count errors = 0;  ///< impossible points among these rows
 };
 
 /// Writes the rows of the points from `first` on, until the runner is stopped; the rows before the first missing one

@@ -29,7 +29,7 @@ struct Sqlite {
   const char* (*errmsg)(sqlite3* db);
 };
 
-/// Codes of sqlite3.h.
+/// Result codes from sqlite3.h.
 namespace sqlite_code {
 inline constexpr int ok = 0, busy = 5, not_a_database = 26, row = 100, done = 101;
 inline constexpr int open_read_write = 2, open_create = 4;

@@ -158,7 +158,7 @@ void SqliteTable::run(const std::string& sql) {
   if (const int code = sqlite().exec(db_, sql.c_str(), nullptr, nullptr, nullptr); code != sqlite_code::ok) fail(code);
 }
 
-/// Column names of an existing table, and all other tables as columns "table NAME".
+/// Column names of an existing table; any other table is listed as a column "table NAME".
 std::vector<std::string> SqliteTable::found_columns() {
   Statement info(db_,
                  "SELECT name FROM pragma_table_info('sweep') UNION ALL "

@@ -16,7 +16,7 @@ struct RowBlock {
   std::string text{};
   Count size = 0;        ///< rows
   Count errors = 0;      ///< impossible points
-  bool stopped = false;  ///< rows are missing at its end
+  bool stopped = false;  ///< rows are missing at the end of the block
 };
 
 /// Rows already in a file, with a sample for comparison.
