@@ -14,7 +14,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Name of the quantity for a kind of memory peak.
+/// Quantity name for a kind of memory peak.
 std::string memory_key(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::allocated:
@@ -100,7 +100,7 @@ class Predictor {
     }
   }
 
-  /// Basis for replaying a run. If all tables are of other devices, the run is replayed at datasheet rates, which is
+  /// Basis for replaying a run. If all tables are for other devices, the run is replayed at datasheet rates, which is
   /// noted as an assumption.
   ReplayBasis basis_of(RunCase& c) const {
     if (basis_.tables.empty() || basis_.hardware) return basis_;
@@ -166,8 +166,8 @@ class Predictor {
                            r.measured));
   }
 
-  /// Adds each predicted figure of a run with its recorded value. Predicted and recorded figures have the same keys in
-  /// the same order.
+  /// Adds each figure predicted for a run, paired with its recorded value. Both lists have the same keys in the same
+  /// order.
   void add_run(const RunCase& c, const ReplayBasis& basis) {
     const Replay served = replay(c, passes_of(c, basis));
     const std::vector<RunFigure> predicted = run_figures(served.times), recorded = run_figures(recorded_times(c));

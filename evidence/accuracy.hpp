@@ -1,5 +1,5 @@
 #pragma once
-/// Predictions for whole measurement files, with the measured values.
+/// Predictions for all rows of a measurement file, paired with the measured values.
 
 #include <functional>
 #include <optional>
@@ -23,7 +23,7 @@ inline constexpr auto choices<AccuracyKind> =
     std::array{Choice{AccuracyKind::training, "training"}, Choice{AccuracyKind::memory, "memory"},
                Choice{AccuracyKind::inference, "inference"}, Choice{AccuracyKind::serving, "serving"}};
 
-/// Rows that a kind of prediction needs.
+/// Kind of measurement that a kind of prediction needs.
 constexpr MeasurementKind rows_for(AccuracyKind k) {
   if (k == AccuracyKind::serving) return MeasurementKind::serving;
   return k == AccuracyKind::inference ? MeasurementKind::inference : MeasurementKind::training;
@@ -39,13 +39,13 @@ struct PredictedPart {
 struct PredictedRow {
   std::string id{};
   RowSubject of{};
-  std::string quantity{};         ///< with its unit: "step_time_s", "peak_reserved_bytes", a row's own key ("tpot_ms")
-  Prediction predicted{};         ///< in the quantity's unit
-  double measured = 0;            ///< in the quantity's unit
+  std::string quantity{};  ///< including its unit: "step_time_s", "peak_reserved_bytes", or a row's own key ("tpot_ms")
+  Prediction predicted{};  ///< in the quantity's unit
+  double measured = 0;     ///< in the quantity's unit
   std::optional<double> bound{};  ///< at datasheet rates, in the quantity's unit
   std::string measured_as{};      ///< source key, if the quantity is derived from another one
   bool repeats = false;           ///< equivalent to another figure of the row
-  std::string doubt{};            ///< if not empty, why the row warns against the figure
+  std::string doubt{};            ///< why the row casts doubt on the figure; empty: no doubt
   std::vector<std::string> assumed{};
   std::vector<PredictedPart> parts{};  ///< parts of a memory prediction, which add up to it
 
@@ -77,9 +77,9 @@ struct Accuracy {
 /// Called before each row with the number of finished rows and the total.
 using AccuracyWatch = std::function<void(Count done, Count all)>;
 
-/// Predicts all rows by one kind of prediction, or, without a kind, every row by its own command; a training row then
-/// gives both its step and its memory. `basis` applies to server runs. Throws InputError if tables lack a layer of a
-/// run's model.
+/// Predicts all rows by one kind of prediction, or, without a kind, every row by its own command; in that case a
+/// training row yields predictions for both its step time and its memory. `basis` applies to server runs. Throws
+/// InputError if tables lack a layer of a run's model.
 Accuracy accuracy(const MeasurementFile& file, std::optional<AccuracyKind> kind, const AccuracyWatch& watch = {},
                   const ReplayBasis& basis = {});
 

@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A property by which rows are grouped, and its value in a row.
+/// A property by which rows are grouped, and the function that reads it from a row.
 struct GroupedBy {
   const char* by;
   const std::string& (*of)(const PredictedRow&);

@@ -1,5 +1,5 @@
 #pragma once
-/// Whether the devices of a row can hold its data.
+/// Whether a row's devices have enough memory for its data.
 
 #include <string>
 

@@ -55,8 +55,7 @@ void check_room(const std::string& where, std::string_view key, double bytes, co
 
 // ---- Inference figures
 
-/// Bandwidth of all devices of the layout, or, for a per-device figure, that bandwidth divided by the row's device
-/// count.
+/// Total bandwidth of the layout's devices; for a per-device figure, divided by the row's device count.
 BytesPerSecond most_bandwidth(const InferenceCase& c, const Figure& f) {
   const double all = static_cast<double>(devices(c.layout));
   const bool of_one = figure_key(f.key)->share == Share::device;
@@ -75,7 +74,7 @@ void check_bandwidth(const InferenceCase& c, const Figure& f) {
 // ---- Times and rates beyond any device
 
 /// Maximum ratio of a figure to its value at datasheet rates. Speculative decoding and cached prompts, which rows need
-/// not state, make tokens several times faster than their counted work.
+/// not mention, can generate tokens several times faster than the counted work suggests.
 constexpr double beyond_datasheet = 10;
 /// Shortest plausible time: an empty kernel takes a few microseconds.
 constexpr double shortest_seconds = 1e-6;
@@ -114,7 +113,7 @@ void check_against_datasheet(const InferenceCase& c, const Figure& f) {
                           c.on.hardware.title, devices(c.layout) == 1 ? "its" : "their", *bound / f.unit, beyond));
 }
 
-/// Tokens per second if all devices ran only the matmuls of each token with its active weights.
+/// Upper bound on tokens per second: all devices run only each token's matmuls with the active weights.
 double most_tokens_per_second(const InferenceCase& c) {
   double peak = fastest_device;
   if (c.on.preset) {
@@ -134,7 +133,7 @@ void check_pace(const InferenceCase& c, const Figure& f) {
   if (c.on.preset && !c.work_assumed) check_against_datasheet(c, f);
 }
 
-/// Rejects a cache with more tokens than all devices could hold.
+/// Rejects a cache with more tokens than fit in the memory of all devices.
 void check_cache(const InferenceCase& c, const Figure& f) {
   const double number = bits_per_weight(c.plan.kv_precision.keys) / 8;
   const double token = number * static_cast<double>(cache_elements_per_token(c.arch));

@@ -1,6 +1,6 @@
 #pragma once
-/// Checks of rows: measured values that the device cannot reach. All throw InputError with file, line, row, key, reason
-/// and remedy, and Overflow if a count exceeds 2^63.
+/// Checks that reject rows with measured values that the device cannot reach. All throw InputError with file, line,
+/// row, key, reason and remedy, and Overflow if a count exceeds 2^63.
 ///
 /// Precondition for all: the case's `skip` is empty.
 
@@ -10,20 +10,20 @@
 namespace llmcalc {
 
 /// Rejects a step shorter than its model FLOPs take at the peak of all devices, with causal attention counted exactly
-/// and no recomputation. Steps on devices without a preset pass, since their peak is unknown.
+/// and no recomputation. Accepts steps on devices without a preset, whose peak is unknown.
 void check_step(const TrainingCase& c);
 /// Fraction of all devices' peak that the step's model FLOPs need, with the lowest possible FLOP count. 0 without a
 /// step or a known peak.
 double least_utilization(const TrainingCase& c);
-/// Rejects memory peaks below a mebibyte or above the memory of a device.
+/// Rejects memory peaks below one mebibyte or above the device's memory.
 void check_memories(const TrainingCase& c);
-/// Checks an inference figure: memory as above, a cache that fits on all devices, a bandwidth of at most the device's,
-/// unless its on-chip cache holds the weights, and a time or rate within reach of the devices:
-///   - no time is below a microsecond, which one kernel takes;
+/// Checks an inference figure. Memory is checked as above; a cache must fit on all devices; a bandwidth must not exceed
+/// the device's, unless the weights fit into its on-chip cache; and times and rates must be within the devices' reach:
+///   - no time is below one microsecond, the minimum for a single kernel;
 ///   - no rate exceeds 10 times the rate at which all devices run a token's weight matmuls at their peak (1e18 FLOP/s
 ///   each without a preset);
-///   - with a preset, and with batch and lengths stated, no figure is more than 10 times faster than the work at
-///   datasheet rates; for a time, the work of a single request.
+///   - with a preset, and with batch and lengths stated, no figure is more than 10 times faster than its work takes at
+///   datasheet rates (for a time: the work of a single request).
 /// The factor of 10 covers speculative decoding and cached prompts, which rows need not state.
 void check_figure(const InferenceCase& c, const Figure& f);
 

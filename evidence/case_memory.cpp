@@ -34,7 +34,7 @@ Count context_room(const InferenceCase& c) {
   return std::max<Count>(1, std::llround(std::min(tokens, 0x1p40)));
 }
 
-/// Cache bytes of the batch at that capacity on one rank of `layout`.
+/// Cache bytes of the batch on one rank of `layout`, with context_room() tokens per sequence.
 Bytes context_cache(const InferenceCase& c, const Layout& layout) {
   return cache_bytes(c.arch, c.plan, context_room(c), layout);
 }
@@ -48,7 +48,7 @@ std::optional<double> told_at_start(const InferenceCase& c, FigureKind quantity)
   return std::nullopt;
 }
 
-/// Cache bytes on one device: the pool, or the cache for the context.
+/// Cache bytes on one device: the pool's, or those of a cache for the context length.
 double device_cache(const InferenceCase& c) {
   return as_real(has_pool(c) ? engine_memory(c).kv_cache : context_cache(c, c.layout));
 }

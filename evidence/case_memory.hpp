@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// Memory by the rules of vLLM's start-up, with the terms of the row's version. For other engines, excludes sampler and
-/// libraries, which are unknown. Precondition: the case's `skip` is empty.
+/// Memory computed as vLLM does at start-up, with the terms of the row's version. For other engines, excludes sampler
+/// and library memory, which are unknown. Precondition: the case's `skip` is empty.
 EngineMemory engine_memory(const InferenceCase& c);
 
 /// Tokens in the KV caches of all replicas.

@@ -33,7 +33,7 @@ struct ErrorSummary {
 /// q-quantile of values, interpolated linearly between the order statistics around (n - 1) q. Precondition: not empty.
 double quantile(std::vector<double> values, double q);
 
-/// Width (ln of a factor) that covers a fraction of the errors of several groups as close to `q` as possible, with
+/// Interval width (ln of a factor) that covers as close to the fraction `q` of several groups' errors as possible, with
 /// equal weight for every group. Because errors shift between fits, the width ends halfway between the last covered
 /// error and the next, but at most 0.01 above the former. Precondition: at least one group, and no empty group.
 double covering_width(const std::map<std::string, std::vector<double>>& errors, double q);
@@ -42,8 +42,8 @@ double covering_width(const std::map<std::string, std::vector<double>>& errors, 
 ErrorSummary summary(std::span<const Compared> rows);
 /// Summary of each group.
 std::map<std::string, ErrorSummary> summary_by_group(std::span<const Compared> rows);
-/// Summary with equal weight for every group, over the groups' medians (mean, p90 and worst of these medians too),
-/// signed medians and coverages. `rows` is the number of groups.
+/// Summary with equal weight for every group, computed from the groups' medians, signed medians and coverages (mean,
+/// p90 and worst are taken over the medians). `rows` is the number of groups.
 ErrorSummary summary_of_groups(std::span<const Compared> rows);
 
 }  // namespace llmcalc

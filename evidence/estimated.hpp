@@ -1,5 +1,5 @@
 #pragma once
-/// Times of measured cases under estimator parameters.
+/// Estimated times of measured cases for given estimator parameters.
 
 #include "calc/train.hpp"
 #include "evidence/inference_times.hpp"
@@ -9,10 +9,10 @@
 
 namespace llmcalc {
 
-/// Training step under the given parameters.
+/// Estimate of a training step with the given parameters.
 TrainEstimate estimated_training(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p);
 
-/// Times of a case under the given parameters. The case must outlive the result.
+/// Estimated times of a case with the given parameters. The case must outlive the result.
 InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p);
 
 }  // namespace llmcalc

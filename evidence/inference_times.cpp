@@ -26,7 +26,7 @@ double InferenceTimes::prefill_seconds() const {
   return assemble_pass(prices, c_.plan, c_.layout, cluster_).estimate.total().value;
 }
 
-/// The plan with cached tokens counted in the prompt.
+/// The plan with cached tokens counted as part of the prompt.
 Plan InferenceTimes::behind_cached() const {
   Plan plan = c_.plan;
   plan.prompt = add(plan.prompt, std::llround(std::min(c_.cached, 0x1p40)));
@@ -66,7 +66,7 @@ double InferenceTimes::served_seconds(const Figure& f) const {
   return of_spread(of_gaps ? s.gap : s.per_token, f.statistic, s.per_token.mean).value;
 }
 
-/// One decode step of all sequences; at the middle of the answer if the figure has no context.
+/// Time of one decode step for all sequences, halfway through the answer if the figure has no context length.
 double InferenceTimes::decode_seconds(const Figure& f) const {
   const double context = f.context.value_or(c_.cached + c_.prompt + c_.generate / 2);
   return decode(c_.arch, c_.plan, c_.layout, cluster_, whole_context(context)).estimate.total().value;
@@ -82,7 +82,7 @@ double InferenceTimes::whole_seconds() const {
   return prefill_seconds() + decoding_seconds();
 }
 
-/// Generated tokens per second of all replicas.
+/// Generated tokens per second across all replicas.
 double InferenceTimes::output_rate() const {
   if (!serves()) return c_.batch * c_.generate / whole_seconds();
   return static_cast<double>(replicas(c_.layout)) * served().tokens / served().all.value;

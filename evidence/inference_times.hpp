@@ -9,7 +9,7 @@ namespace llmcalc {
 
 class InferenceTimes {
  public:
-  /// The case must outlive the object. `request`: seconds per request in addition to passes.
+  /// The case must outlive the object. `request`: seconds per request in addition to its forward passes.
   InferenceTimes(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request = {})
       : c_(c), stack_(stack), cluster_(cluster), request_(request) {}
 

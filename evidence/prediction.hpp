@@ -20,13 +20,13 @@ struct Prediction {
 /// Seconds of an optimizer step.
 struct PredictedStep {
   Prediction estimate;  ///< with the row's software, and its interval
-  double bound = 0;     ///< at datasheet rates, with every collective overlapped that the software can overlap
+  double bound = 0;     ///< at datasheet rates, assuming full overlap of all collectives that the software can overlap
 };
 PredictedStep predicted_step(const TrainingCase& c);
-/// Bytes that a process uses, as `kind` counts memory, with their interval.
+/// Bytes used by a process, counted as `kind` specifies, with their interval.
 Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind);
-/// Figures of an inference row, with rates over all devices. Times and rates are estimates for the row's engine, with
-/// their interval. Empty if the calculation lacks the quantity.
+/// Figures of an inference row, with rates totaled over all devices. Times and rates are estimates for the row's
+/// engine, with their interval. Empty if the calculation does not cover the quantity.
 class PredictedCase {
  public:
   /// The case must outlive the object.

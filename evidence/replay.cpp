@@ -24,8 +24,8 @@ Count longest_of(const RunCase& run) {
   return longest;
 }
 
-/// Engines that dispatch tokens to common experts run in lockstep; others serve the requests that a router sends them.
-/// A pipeline has as many micro-batches in flight as stages.
+/// Engines that dispatch tokens to the same experts run in lockstep; others serve the requests that a router sends
+/// them. A pipeline has as many micro-batches in flight as stages.
 Fleet fleet_of(const RunCase& c) {
   Fleet fleet{.server = {.scheduler = scheduler_rules(c.arch, c.memory, c.limits, c.stack)},
               .routing = Routing::least_loaded};

@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Times of requests in seconds. Requests with a single generated token have no time per token.
+/// Times of requests in seconds. Requests that generate a single token have no per-token time.
 struct RequestTimes {
   std::vector<Seconds> first_token, per_token, latency;
   double tokens_per_s = 0;  ///< generated tokens, from the first arrival to the last token
@@ -38,8 +38,8 @@ struct Replay {
   Count passes = 0, preemptions = 0;
 };
 
-/// Serves the requests on the run's engines, with the recorded arrival times and token counts. Precondition: the case
-/// is not to be skipped.
+/// Serves the requests on the run's engines, with the recorded arrival times and token counts. Precondition: the case's
+/// `skip` is empty.
 Replay replay(const RunCase& c, const PassTimes& times);
 
 /// Source of a replay's times: by default, the shipped estimator.
@@ -50,8 +50,8 @@ struct ReplayBasis {
 /// Pass times of a run on that basis. Throws InputError if the tables lack the run's model, or a layer of the model.
 PassTimes passes_of(const RunCase& c, const ReplayBasis& basis);
 
-/// Pass times of a rank at the rates that device and engine achieve under these parameters. Rates measured on the
-/// device are kept as they are.
+/// Pass times of a rank at the rates that the device and engine achieve with these parameters. Rates measured on the
+/// device are left unchanged.
 PassTimes estimated_passes(const RunCase& c, const InferenceParameters& p);
 
 }  // namespace llmcalc

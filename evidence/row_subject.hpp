@@ -1,5 +1,5 @@
 #pragma once
-/// Short description of a measurement, for readers of its error and for grouping errors.
+/// Short description of a measurement, for reporting its error and for grouping errors.
 
 #include <string>
 
@@ -10,12 +10,12 @@
 namespace llmcalc {
 
 struct RowSubject {
-  std::string family{};       ///< runs of one source
+  std::string family{};       ///< common name of one source's runs
   std::string model{};        ///< "GPT-22B"
   std::string gpu{};          ///< the preset's name, or as written without a preset
   Count gpus = 1;             ///< device count in the row
   std::string parallelism{};  ///< kinds in use: "tp+pp+dp"; "none"
-  std::string layout{};       ///< with ranks: "tp 8, pp 4, dp 2"
+  std::string layout{};       ///< with rank counts: "tp 8, pp 4, dp 2"
   std::string batch{};        ///< "micro-batch 4 of 512, 2048 tokens"
   std::string precision{};    ///< of the blocks' matmuls; in inference, of the weights
   std::string recompute{};    ///< empty: no recomputation

@@ -1,5 +1,5 @@
 #pragma once
-/// Clients of an inference row, served by the row's engine.
+/// Simulation of an inference row's clients, served by the row's engine.
 
 #include "evidence/rows/inference_case.hpp"
 #include "presets/estimators/inference_estimator.hpp"
@@ -19,9 +19,9 @@ struct ServedTimes {
 };
 
 /// Simulates the clients of one replica. Each client sends a request when the previous one is answered; ten requests
-/// per client are simulated if the row does not state their number. With `max_inflight`, all are sent at once. Lengths,
-/// uniform between a fraction of the nominal length and the nominal length, are spread evenly. `request`: seconds per
-/// request in addition to passes.
+/// per client are simulated if the row does not state their number. With `max_inflight`, all are sent at once. Lengths
+/// are spread evenly between a fraction of the nominal length and the full nominal length. `request`: seconds per
+/// request in addition to its forward passes.
 ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request);
 
 }  // namespace llmcalc

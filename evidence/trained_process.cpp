@@ -27,7 +27,8 @@ bool keeps_alternate_products(const TrainingCase& c, MemorySoftware software) {
   return software == MemorySoftware::titan && (c.recomputed.alternate_products || !c.recomputed.stated());
 }
 
-/// Choices left to the software. Rows state only the attention kernel, so all other choices are.
+/// Choices left to the software. Rows can state only the attention kernel; all other choices are always left to the
+/// software.
 LeftToSoftware left_to_software(const TrainingCase& c) {
   return {.attention = !c.attention.stated,
           .dropout = true,
@@ -70,7 +71,7 @@ TrainedProcess trained_process(const TrainingCase& c) {
 ProcessMemory process_memory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted) {
   const ProcessMemory m = fullest_process(c, of, fitted);
   if (c.recomputed.stated() || total(m) <= c.cluster().device.memory) return m;
-  TrainingCase again = c;  // the run fitted into memory
+  TrainingCase again = c;  // the run did fit in memory
   again.recomputed = {.layers = true};
   again.plan.recompute = Recompute::full;
   return fullest_process(again, of, fitted);

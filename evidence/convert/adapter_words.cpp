@@ -21,13 +21,13 @@ bool says_adapters(const std::string& text) {
       {"lora", "qlora", "dora", "rslora", "low rank adapter", "low rank adapters", "low rank adaptation"});
 }
 
-/// Texts in which a row describes its own run, one per key.
+/// Strings in which a row describes its own run, one per key.
 std::vector<const std::string*> own_texts(const TrainingRow& row) {
   return {&row.adapters,         &row.precision, &row.scope,      &row.optimizer,
           &row.parallelism.note, &row.notes,     &row.model.name, &row.software};
 }
 
-/// All texts that mention adapters, concatenated.
+/// All of these strings that mention adapters, concatenated.
 std::string adapters_said(const TrainingRow& row) {
   std::string all;
   for (const std::string* text : own_texts(row))

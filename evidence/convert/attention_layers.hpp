@@ -1,5 +1,6 @@
 #pragma once
-/// Layers of a row's model by their attention: over all tokens, in a window or chunks, or replaced by another mixer.
+/// Classifies the layers of a row's model by attention: over all tokens, in a window or chunks, or replaced by another
+/// mixer.
 
 #include <string>
 #include <string_view>
@@ -20,8 +21,8 @@ struct AttentionLayers {
   bool recurrent = false;  ///< some layers have no softmax attention; their mixer is not stated
   std::string assumed{};   ///< the assumption as a sentence, if the text does not give the layers or is not understood
 };
-/// Attention layers in a row's text. A window without layers applies to every layer, and text that is not understood
-/// means attention over all tokens; both are noted as assumptions. `key` is the row's key, for the sentence.
+/// Attention layers in a row's text. A window stated without layers applies to every layer, and text that is not
+/// understood means attention over all tokens; both are noted as assumptions. `key` is the row's key, for the sentence.
 AttentionLayers attention_layers(const std::string& said, std::string_view key, Count window, Count layers);
 
 }  // namespace llmcalc

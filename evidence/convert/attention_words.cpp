@@ -74,7 +74,7 @@ std::vector<std::string> unknown_words(const std::string& text) {
   return all;
 }
 
-/// Kernel word at the beginning of an unknown word, or similar to it; otherwise empty.
+/// Kernel word that an unknown word starts with or resembles; empty if there is none.
 std::string near_word(const std::string& word) {
   constexpr std::size_t least_letters = 4;
   const std::vector<std::string> known(kernel_words.begin(), kernel_words.end());
@@ -135,7 +135,7 @@ std::optional<Count> flash_version(const Words& words) {
   return std::nullopt;
 }
 
-/// Kernel of a FlashAttention version. From version 3 on, it is a vendor kernel, like cuDNN's.
+/// Kernel of a FlashAttention version. Version 3 and later count as a vendor kernel, like cuDNN's.
 AttentionKernel flash_of_version(Count version) {
   if (version <= 1) return AttentionKernel::flash_1;
   return version == 2 ? AttentionKernel::flash_2 : AttentionKernel::vendor;

@@ -96,7 +96,8 @@ std::string told_beyond(const Words& told, const std::string& text) {
   return lies_on_host(told) ? std::string(on_host) : "";
 }
 
-/// An engine option for work beyond plain decoding; `why`: that work as a clause, `usual`: the value without it.
+/// An engine option that enables work beyond plain decoding. `why`: a clause that describes this work; `usual`: the
+/// value that disables it.
 struct OptionBeyond {
   std::string_view key, why, usual = "false";
 };

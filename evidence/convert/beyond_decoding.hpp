@@ -1,7 +1,7 @@
 #pragma once
-/// Work beyond plain decoding, in an inference row's engine, notes and keys: drafts and MTP modules, prefill on
-/// separate devices, weights or caches in host memory, prompts already in the cache, adapters. For a recorded run, in
-/// its engine's options.
+/// Finds work beyond plain decoding in an inference row's engine, notes and keys: draft models and MTP modules, prefill
+/// on separate devices, weights or caches in host memory, prompts already in the cache, adapters. For a recorded run,
+/// searches its engine's options.
 
 #include <string>
 

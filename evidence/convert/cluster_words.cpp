@@ -31,14 +31,14 @@ std::optional<Link> preset_network(const HardwareCard& card) {
 
 /// Number of a run's devices in each node. Published runs have the same number in all nodes: NVIDIA's runs of 512,
 /// 2,496 and 2,560 GPUs use 64 of the 72 in an NVL72 domain, and PaLM's 6,144 chips are 3,072 in each of two pods of
-/// 4,096 (arXiv:2204.02311). The result is the largest divisor of the run's devices, down to half a node.
+/// 4,096 (arXiv:2204.02311). The result is the largest divisor of the run's device count that is at least half a node.
 Count in_each_node(Count devices, Count joined) {
   for (Count n = joined; 2 * n >= joined && devices > joined; --n)
     if (devices % n == 0) return n;
   return joined;
 }
 
-/// Devices connected by the links inside a node.
+/// Number of devices connected by the links inside a node.
 Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   static const std::regex domain("domain of ([0-9]{1,6})");
   std::smatch found;
@@ -49,7 +49,8 @@ Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   return std::max<Count>(*said.per_node, 1);
 }
 
-/// Whether a row's devices communicate only over PCI Express. Bridges join two devices; more use PCI Express.
+/// Whether a row's devices communicate only over PCI Express. A bridge joins two devices; larger groups use PCI
+/// Express.
 bool goes_over_pcie(const HardwareSaid& said, std::vector<std::string>& assumed) {
   const std::string text = lower(said.inside);
   const Words words(text);
@@ -92,7 +93,8 @@ Link between_link(const HardwareSaid& said, const HardwareCard& card, Count insi
   return link;
 }
 
-/// Makes a device without a preset from a similar one, with the stated memory, and rates scaled by the bandwidths.
+/// Models a device without a preset on a similar one, with the stated memory and with rates scaled by the ratio of
+/// bandwidths.
 void make_device(const HardwareSaid& said, const Devices& devices, RowCluster& r) {
   const HardwareCard* model = devices.called(stand_in(said.device));
   if (!said.memory_gb || model == nullptr) {
@@ -119,7 +121,7 @@ bool is_about(double stated, double have, double share) {
   return false;
 }
 
-/// Replaces the preset's memory and bandwidth by the row's if they differ: devices are sold in variants and with
+/// Replaces the preset's memory and bandwidth with the row's if they differ: devices are sold in variants and with
 /// several memory sizes.
 void adjust_device(const HardwareSaid& said, RowCluster& r) {
   Device& d = r.hardware.cluster.device;

@@ -19,15 +19,16 @@ struct HardwareSaid {
 
 RowCluster cluster_of(const HardwareSaid& said, const Devices& devices);
 
-/// Why inference on a device has no time: the device has no preset, and its bandwidth is not stated. Otherwise empty.
+/// Why no inference time can be predicted for a device: it has no preset, and its bandwidth is not stated. Otherwise
+/// empty.
 std::string without_bandwidth(const HardwareSaid& said, const RowCluster& on);
 
 /// Number of devices that software counts on one chip: its cores or dies (two NeuronCores, two TensorCores of a TPU7x).
 /// 1 if a chip is one device, like a GPU.
 Count cores_of_chip(const HardwareCard& chip);
 
-/// One of `parts` equal parts of a chip as a device: memory, bandwidth, rates and links are divided, neighbors
-/// multiplied (two NeuronCores on a chip, two TensorCores on a TPU7x).
+/// One of `parts` equal parts of a chip as a device: memory, bandwidth, rates and links are divided by `parts`, and the
+/// number of neighbors is multiplied by it (two NeuronCores on a chip, two TensorCores on a TPU7x).
 HardwareCard part_of(const HardwareCard& chip, Count parts);
 
 }  // namespace llmcalc

@@ -19,7 +19,7 @@
 namespace llmcalc {
 namespace {
 
-/// The source's own keys of a row: all except keys of the new schema.
+/// A row's keys from the source: all except those of the new schema.
 json::Value stated_by(json::Value row) {
   for (const char* key : {"id", "family", "source", "quality"}) row.erase(key);
   return row;
@@ -126,7 +126,7 @@ class Converter {
     keep(row, training_case(row, devices()), stated_by(value), training_measurement_json);
   }
 
-  /// Keeps a row without its request if reading the request back does not restore the case.
+  /// Stores a row, but without its request if reading the request back does not restore the case.
   template <typename Row, typename Case, typename Write>
   void keep(const Row& row, Case c, const json::Value& stated, const Write& write) {
     if (c.skip.empty()) {

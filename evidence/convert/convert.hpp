@@ -9,7 +9,8 @@
 
 namespace llmcalc {
 
-/// A row that no request can express, wholly or in part. It is kept with the reason, and accuracy skips that part.
+/// A row that a request cannot express, or expresses only in part. It is kept with the reason, and the accuracy
+/// comparison skips the missing part.
 struct Unconverted {
   std::string id, reason;
 };

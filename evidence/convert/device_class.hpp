@@ -1,5 +1,5 @@
 #pragma once
-/// Preset that represents a device without one.
+/// Stand-in preset for a device without a preset.
 
 #include <string_view>
 

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 bool has_figure(const InferenceRow& row, FigureKind quantity);
 
-/// Reason in the row's notes, or empty.
+/// Reason for doubting the figure, from the row's notes; empty if there is none.
 std::string doubt_of(FigureKind quantity, const InferenceRow& row);
 
 }  // namespace llmcalc

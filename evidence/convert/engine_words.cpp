@@ -17,7 +17,7 @@ struct EngineWord {
   const char* name;
 };
 
-// The first name that occurs as a whole wins.
+// The first name that matches as a whole word wins.
 constexpr EngineWord engine_words[] = {
     {"triton + fastertransformer", "fastertransformer"},
     {"torchao", "torchao"},

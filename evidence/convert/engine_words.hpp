@@ -1,5 +1,5 @@
 #pragma once
-/// Engine that ran an inference, from a row's words.
+/// Recognizes the inference engine from a row's words.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@ namespace llmcalc {
 
 EngineName engine_name(const std::string& said, const std::string& notes);
 
-/// Why an engine is not known: "the engine is not stated", or its quoted name "is unknown".
+/// Why an engine is unknown: "the engine is not stated", or its quoted name followed by "is unknown".
 std::string unknown_engine(const std::string& said);
 
 /// Value of an engine's option in notes: "max_num_seqs=256", "max-num-seqs 256". Empty if the notes lack the option.

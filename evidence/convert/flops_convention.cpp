@@ -63,7 +63,7 @@ std::optional<FlopsFormula> formula_by_parameters(const std::string& text) {
   return words.affirms("causal") ? std::optional(FlopsFormula::half_attention) : std::nullopt;
 }
 
-/// The number before "TF", if there is only one: two are for two devices.
+/// The number before "TF", if there is only one: two numbers refer to two devices.
 std::optional<double> only_peak(const std::string& text) {
   static const std::regex pattern("([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?tf");
   std::sregex_iterator found(text.begin(), text.end(), pattern);
@@ -90,7 +90,8 @@ FormulaSizes formula_sizes(const Arch& a, Count seq) {
   return {d(a.hidden), d(a.layers), d(a.vocabulary), d(seq), d(a.attention_width()), d(p.active), d(p.matmul_active)};
 }
 
-/// Forward and backward over all query-key pairs: 12 per layer, width and token pair. Windows count as full attention.
+/// Attention FLOPs per token, forward and backward, over all query-key pairs: 12 per layer, element of width, and key.
+/// Windows count as full attention.
 double attention_per_token(const FormulaSizes& z) { return 12 * z.layers * z.width * z.s; }
 
 double per_token(FlopsFormula formula, const FormulaSizes& z, double n) {

@@ -1,6 +1,6 @@
 #pragma once
-/// How a source counts the FLOPs of a training step, from which its step time follows. A convention other than the
-/// row's gives results that are off by 7 to 30 %.
+/// How a source counts the FLOPs of a training step; its step time is derived from this count. With a convention other
+/// than the row's, results would be off by 7 to 30 %.
 
 #include <optional>
 #include <string>

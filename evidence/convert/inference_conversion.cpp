@@ -28,7 +28,7 @@ namespace {
 
 bool notes_say(const InferenceRow& row, std::string_view words) { return Words(row.notes).affirms(words); }
 
-/// Notes an assumption that strongly affects figures.
+/// Records an assumption that strongly affects figures.
 void weigh(InferenceCase& c, std::string sentence) {
   c.assumed.push_back(std::move(sentence));
   c.input_assumed = true;
@@ -201,8 +201,8 @@ double measured_or_nan(const InferenceRow& row, std::string_view key) {
   return found == row.measured.end() ? std::nan("") : found->second;
 }
 
-/// Sum of a start-up's terms in GiB, including the cache, which gets the memory that the other terms leave. NaN if a
-/// term is not stated.
+/// Sum in GiB of the memory terms logged at start-up, including the cache, which gets the memory that the other terms
+/// leave. NaN if a term is not stated.
 double sum_of_terms(const InferenceRow& row) {
   double all = 0;
   for (const char* key : {"weights_gib_per_gpu", "activation_gib_per_gpu", "non_torch_gib_per_gpu", "kv_gib_per_gpu"})
@@ -236,7 +236,7 @@ Bytes granted_by(const InferenceRow& row, const InferenceCase& c) {
   return granted_memory(device, c.plan.memory_utilization);
 }
 
-/// Value of a limit: stated, in the notes, or the default, which is noted as an assumption.
+/// Value of a limit: as stated, from the notes, or the default, which is recorded as an assumption.
 Count limit_of(const InferenceRow& row, InferenceCase& c, const std::optional<Count>& stated, const char* option,
                Count usual) {
   if (stated) return *stated;
@@ -272,8 +272,9 @@ double room_for_requests(const InferenceCase& c) {
   return cache_tokens(c) / std::max(1.0, c.cached + c.prompt + c.generate);
 }
 
-/// Notes that the cache has capacity for fewer requests than the row has clients: the run had more memory, a lower
-/// precision or an offload that the row does not state. If fewer than half of them fit, times depend strongly on this.
+/// Records an assumption if the cache has capacity for fewer requests than the row has clients: the run had more
+/// memory, a lower precision or an offload that the row does not state. If fewer than half of them fit, times depend
+/// strongly on this.
 void note_room(const InferenceRow& row, InferenceCase& c) {
   if (c.kind != BatchKind::concurrency || row.batch.kv_limited_estimate.value_or(false)) return;
   const double room = std::floor(room_for_requests(c));

@@ -73,8 +73,8 @@ void use_unstated_ranks(const InferenceRow& row, InferenceCase& c, Layout& split
   c.input_assumed = true;
 }
 
-/// SGLang and TensorRT-LLM count replicas of attention among the tensor ranks: tp 8, dp 8 on 8 devices are 8 replicas
-/// of attention, with the experts divided over all 8.
+/// Derives attention replicas from the row's tensor ranks, since SGLang and TensorRT-LLM count the replicas among them:
+/// tp 8, dp 8 on 8 devices means 8 replicas of attention, with the experts distributed across all 8 devices.
 void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout& split) {
   const Count all = row.hardware.count;
   if (!c.arch.has_experts() || split.dp == 1 || mul(split.tp, split.pp) != all || split.tp % split.dp != 0) return;

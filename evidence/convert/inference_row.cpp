@@ -44,7 +44,7 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   o.finish();
 }
 
-/// Collects keys for work other than plain decoding, and unknown keys.
+/// Collects unknown keys and keys for work beyond plain decoding.
 std::string other_keys(const RowObject& o) {
   std::string told;
   for (const char* key : {"mtp", "speculative", "speculative_decoding", "speculative_config", "num_speculative_tokens",
@@ -69,7 +69,7 @@ std::string read_accelerator(const RowObject& o, InferenceHardware& h) {
   return other_keys(o);
 }
 
-/// A length, which some rows give in words.
+/// Reads a length; if the row gives it in words, stores them in `in_words`.
 std::optional<double> length(const RowObject& o, std::string_view key, std::string& in_words) {
   const std::string said = o.said(key);
   if (!said.empty() && said.find_first_not_of("0123456789.eE+-") != std::string::npos) {

@@ -27,7 +27,7 @@ struct InferenceHardware {
   std::optional<Count> nodes, gpu_cores;
   std::optional<double> memory_gb, peak_bw_gb_s, power_limit_w;
   std::optional<double> total_gib,
-      usable_gib;  ///< memory of one device as the engine sees it, and the part that it may use
+      usable_gib;  ///< memory of one device as seen by the engine, and the part that the engine may use
 };
 
 /// Requests and their lengths in tokens. Means may be fractional.

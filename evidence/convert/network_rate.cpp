@@ -28,7 +28,7 @@ bool has_one(const std::string& text, std::initializer_list<const char*> words) 
   return std::any_of(words.begin(), words.end(), [&](const char* w) { return text.find(w) != std::string::npos; });
 }
 
-/// Replaces number words before rates of adapters by digits: "eight 400-gigabit NICs".
+/// Replaces number words before adapter rates with digits: "eight 400-gigabit NICs".
 std::string with_digits(std::string text) {
   static const std::pair<std::regex, const char*> numbers[] = {
       {std::regex("\\b[Oo]ne\\b"), "1"}, {std::regex("\\b[Tt]wo\\b"), "2"},   {std::regex("\\b[Ff]our\\b"), "4"},
@@ -37,7 +37,7 @@ std::string with_digits(std::string text) {
   return text;
 }
 
-/// Bits per second of a number with this unit. Empty if the unit is not a rate's ("GB" of memory).
+/// Bits per second of a number with this unit. Empty if the unit is not a unit of rate ("GB" of memory).
 std::optional<double> bits_of(double number, const std::string& unit) {
   const std::string small = lower(unit);
   const double scale = small[0] == 't' ? 1e12 : 1e9;
@@ -49,7 +49,7 @@ std::optional<double> bits_of(double number, const std::string& unit) {
   return number * scale * (bytes ? 8 : 1);
 }
 
-/// A rate of one adapter or of all, and the stated number of adapters; 0: not stated.
+/// A rate, for one adapter or for all, and the stated number of adapters; 0: not stated.
 struct RateSaid {
   double bits = 0;
   Count adapters = 0;

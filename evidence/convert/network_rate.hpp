@@ -13,10 +13,11 @@ struct NetworkShare {
   bool assumed_of_node = false;  ///< the rate is assumed to be a whole node's
 };
 
-/// Share in "8x200 Gb/s", "400 Gb/s per GPU", "4x Omni-Path 100 Gb/s per node", "50 GB/s per GPU", "4x HDR200", "EFA
-/// 3200 Gbps". GB are bytes and Gb are bits. Rates above 800 Gb/s, which no adapter reaches, rates of EFA, and Ethernet
-/// up to 100 Gb/s, with a single adapter in a node, are per node unless the text assigns them to a device. Networks for
-/// storage or management are ignored, and Ethernet is ignored if there is another network. Empty if no rate is stated.
+/// Per-device share from text such as "8x200 Gb/s", "400 Gb/s per GPU", "4x Omni-Path 100 Gb/s per node", "50 GB/s per
+/// GPU", "4x HDR200", "EFA 3200 Gbps". GB are bytes and Gb are bits. Three kinds of rate are per node unless the text
+/// assigns them to a device: rates above 800 Gb/s, which no adapter reaches; EFA rates; and, in a node with a single
+/// adapter, Ethernet rates up to 100 Gb/s. Networks for storage or management are ignored, and Ethernet is ignored if
+/// there is another network. Empty if no rate is stated.
 std::optional<NetworkShare> network_share(const std::string& text, Count devices_per_node);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Incomplete rows in the old schema.
+/// Checks for incomplete rows in the old schema.
 
 #include <string>
 

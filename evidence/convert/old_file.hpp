@@ -1,5 +1,5 @@
 #pragma once
-/// Measurements in the old schema: word-based rows, which the converter rewrites as requests.
+/// Measurements in the old schema: rows described in words, which the converter rewrites as requests.
 
 #include <string>
 #include <string_view>

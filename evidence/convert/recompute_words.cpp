@@ -17,7 +17,7 @@ namespace {
 
 bool has_part(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// Numbers in the groups of a pattern in the text.
+/// The two numbers captured by a pattern; empty if the text does not match.
 std::optional<std::pair<Count, Count>> numbers_of(const std::string& text, const char* pattern) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex(pattern))) return std::nullopt;
@@ -65,7 +65,8 @@ Count number_told(const std::string& text) {
   return before ? before->first : 0;
 }
 
-/// Megatron-LM's "uniform" counts the layers of a group, its "block" the layers of a chunk.
+/// Reads the number of layers. With Megatron-LM's "uniform" it is the number of layers per group; with "block", the
+/// number of recomputed layers per chunk.
 void read_number(const std::string& text, Recomputed& r) {
   const bool uniform = has_part(text, "uniform");
   r.in_chunk = has_part(text, "block") && !has_part(text, "blocks") && !uniform;
@@ -84,8 +85,8 @@ void read_layers(const std::string& text, Recomputed& r) {
   if (r.share <= 0) r = {};
 }
 
-/// Reads the recomputed parts of a layer. "selective" without parts means Megatron-LM's, which recomputes the attention
-/// core.
+/// Reads the recomputed parts of a layer. "selective" without parts means Megatron-LM's kind, which recomputes the
+/// attention core.
 void read_selection(const std::string& text, Recomputed& r) {
   const bool saved_outputs = has_part(text, "linear-layer outputs") || has_part(text, "minimal");
   r.core = has_part(text, "attention core") || has_part(text, "core_attn") || has_part(text, "core attention") ||
@@ -144,7 +145,7 @@ bool denies_all(const Words& words, const std::string& text) {
          words.denies("remat");
 }
 
-/// Notes the assumption for text about layers that does not give their number.
+/// Records an assumption if the text is about layers but does not give their number.
 void note_open(const Words& words, const std::string& said, Recomputed& r) {
   if (words.affirms("partial") && r.every_layer()) {
     r.share = 0.5;

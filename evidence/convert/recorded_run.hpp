@@ -10,7 +10,7 @@
 ///   "generated", ...}], "per_second"?: {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting",
 ///   ...], "rows"} }
 ///
-/// All seconds are on one clock. A request reaches the engine at `queued_s`, and its first token is ready at
+/// All times are on one clock. A request reaches the engine at `queued_s`, and its first token is ready at
 /// `first_token_s`.
 
 #include <optional>

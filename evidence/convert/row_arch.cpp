@@ -20,7 +20,7 @@ namespace {
 
 bool mentions(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// Applies the conventions of Llama to a model with gated MLPs, and of GPT to one with plain MLPs.
+/// Applies Llama's conventions to a model with gated MLPs, and GPT's to one with plain MLPs.
 void follow_custom(Arch& a, bool gated) {
   a.mlp = gated ? MlpKind::gated : MlpKind::plain;
   a.activation = gated ? Activation::silu : Activation::gelu;
@@ -90,7 +90,7 @@ std::string flaw_of(const Arch& a) {
   return "";
 }
 
-/// Notes an assumption about a shape that strongly affects time.
+/// Records an assumption about a shape that strongly affects time.
 void weigh_shape(RowArch& r, std::string sentence) {
   r.assumed.push_back(std::move(sentence));
   r.weighty = true;
@@ -99,8 +99,8 @@ void weigh_shape(RowArch& r, std::string sentence) {
 /// Vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
 constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
 
-/// Vocabulary of the row, of the preset, or `usual`. vTrain's rows are all GPTs with one vocabulary, so this assumption
-/// does not affect their weight.
+/// Sets the vocabulary to the row's, the preset's, or `usual`. vTrain's rows are all GPTs with one vocabulary, so this
+/// assumption does not affect their weight.
 void use_vocabulary(RowArch& r, const std::optional<Count>& said, const std::optional<Arch>& preset, Count usual,
                     bool is_certain) {
   r.arch.vocabulary = said ? *said : preset ? preset->vocabulary : usual;
@@ -122,7 +122,8 @@ void use_sizes(Arch& a, Count layers, Count hidden, Count heads, const std::opti
   a.mlp_width = width.value_or(preset ? preset->mlp_width : 0);
 }
 
-/// Notes heads whose width neither the row nor a preset states. Most have 64 or 128 elements, for any model width.
+/// Records an assumption about the head width if neither the row nor a preset states it. Most heads have 64 or 128
+/// elements, for any model width.
 void weigh_head_width(RowArch& r, const std::optional<Count>& said, const std::optional<Arch>& preset) {
   const Count width = r.arch.head_dim;
   if (said || preset || r.arch.attention == AttentionKind::latent) return;
@@ -155,7 +156,7 @@ std::string impossible_layers(Count layers, Count dense, Count every) {
   return dense >= layers || every > layers ? "no layer has experts" : "";
 }
 
-/// Sets latent attention if the row's text or widths indicate it. Missing widths are the preset's.
+/// Sets latent attention if the row's text or widths indicate it. Missing widths are taken from the preset.
 void use_attention_kind(RowArch& r, const std::string& said, const std::optional<MlaRow>& mla,
                         const std::optional<Arch>& preset) {
   if (mla) use_latent(r.arch, *mla);
@@ -175,8 +176,8 @@ void use_attention_kind(RowArch& r, const std::string& said, const std::optional
 struct SharedExperts {
   Count count = 0, width = 0;
 };
-/// Shared experts are as wide as routed ones if the row states no width or the same one; any other width is the total
-/// of all shared experts.
+/// Shared experts are as wide as routed ones if the row states no width for them or the same width; any other width is
+/// the total over all shared experts.
 SharedExperts shared_experts(const MoeRow& m, Count width) {
   const Count stated = m.shared_ffn.value_or(width), count = m.shared_experts.value_or(m.shared_ffn ? 1 : 0);
   if (count == 0 || stated == 0) return {};
@@ -241,7 +242,8 @@ Count context_of_row(const InferenceBatch& b) {
   return all;
 }
 
-/// Key-value heads: as stated, from the text about attention, from the preset, or one per query head.
+/// Sets the number of key-value heads: as stated, from the text about attention, from the preset, or one per query
+/// head.
 void use_kv_heads(RowArch& r, const std::optional<Count>& said, const std::string& attention,
                   const std::optional<Arch>& preset) {
   const Words words(attention);
@@ -268,7 +270,7 @@ AttentionLayers layers_said(const std::optional<Count>& window, const std::strin
   return a;
 }
 
-/// Windows, chunks and other mixers from the row's words, otherwise from the preset.
+/// Sets windows, chunks and other mixers from the row's words, otherwise from the preset.
 void use_attention_layers(RowArch& r, const AttentionLayers& said, const std::optional<Arch>& preset) {
   Arch& a = r.arch;
   a.local = said.local;

@@ -38,7 +38,7 @@ class RowObject {
   /// Object under a key; empty if the key is missing.
   RowObject object(std::string_view key) const;
 
-  /// Marks keys as known whose values are not used.
+  /// Marks keys as known even though their values are not used.
   void known(std::initializer_list<std::string_view> keys) const;
   void known_beginning(std::string_view prefix) const;
   /// Adds unread keys to the unknown ones, as "measured.key", and returns their values, each followed by a semicolon:

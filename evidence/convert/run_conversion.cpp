@@ -47,7 +47,8 @@ void use_run_device(const RecordedRun& run, const Devices& devices, RunCase& c) 
   c.assumed.insert(c.assumed.end(), c.on.assumed.begin(), c.on.assumed.end());
 }
 
-/// With expert parallelism, every device stores whole experts; otherwise every device stores a part of each expert.
+/// Sets the run's layout. With expert parallelism, every device stores whole experts; otherwise every device stores a
+/// part of each expert.
 void use_run_ranks(const RecordedRun& run, RunCase& c) {
   c.layout.tp = run.tensor_ranks;
   c.layout.pp = run.stages;

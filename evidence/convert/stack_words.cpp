@@ -134,7 +134,7 @@ void use_software(const std::string& said, Stack& s) {
     }
 }
 
-/// Stack named in the notes on one run, which overrides its family's. Empty if they name none.
+/// Stack named in the notes on one run, which overrides the family's stack. Empty if they name none.
 std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   const Words words(notes);
   if (words.affirms("maxtext")) return "maxtext";

@@ -51,7 +51,7 @@ std::vector<Count> by_parameters(const Arch& arch, const Pipeline& pipeline) {
   return out;
 }
 
-/// Layers of every chunk as a list: "[20,28]", "20, 28". Empty if the text is not such a list.
+/// Number of layers in each chunk, read from a list: "[20,28]", "20, 28". Empty if the text is not such a list.
 std::vector<Count> listed_layers(const std::string& text) {
   if (text.size() > 1000 || text.find_first_not_of("0123456789 ,;/|[]()") != std::string::npos) return {};
   static const std::regex number("[0-9]{1,6}");
@@ -77,7 +77,7 @@ bool is_ends_rule(const std::string& text) {
          text.find("first and last stage hold one layer fewer") != std::string::npos;
 }
 
-/// Stages as stated by a row: layers of every chunk, or a rule.
+/// Stages as stated by a row: the number of layers in each chunk, or a rule.
 class SplitReader {
  public:
   SplitReader(Count layers, Count chunks) : layers_(layers), chunks_(chunks) {}
@@ -114,7 +114,7 @@ class SplitReader {
   Count layers_, chunks_;
 };
 
-/// Layers by a rule of the framework.
+/// Number of layers in each chunk by the framework's rule.
 std::vector<Count> chunks_by_rule(const Arch& arch, const Layout& split, bool fewer_at_ends, Assumptions& assumed) {
   const Count chunks = mul(split.pp, split.chunks);
   if (fewer_at_ends)
@@ -135,7 +135,7 @@ std::vector<Count> chunks_by_rule(const Arch& arch, const Layout& split, bool fe
   return {};
 }
 
-/// Chunks of a row in model order. Empty if left to the calculation.
+/// Number of layers in each of a row's chunks, in model order. Empty if left to the calculation.
 std::vector<Count> chunks_of(const TrainingRow& row, const Arch& arch, const Layout& split, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
   SplitReader reader(arch.layers, mul(split.pp, split.chunks));

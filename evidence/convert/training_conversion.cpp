@@ -42,7 +42,7 @@ std::optional<Count> further_tokens(const TrainingRow& row) {
   return number ? std::optional<Count>(leading_whole(said)) : std::nullopt;
 }
 
-/// Why a row's time is not the time of a step, or empty.
+/// Why a row's time is not that of a full step, or empty.
 std::string part_of_step(const TrainingRow& row) {
   const Words scope(row.scope);
   if (scope.silent()) return "";
@@ -96,7 +96,7 @@ RecomputeModules modules_of(const Recomputed& r, AttentionImpl attention) {
   return all;
 }
 
-/// Recomputation of whole layers: all of them, in groups, or the first ones of every chunk.
+/// Sets the recomputation of whole layers: all of them, in groups, or the first ones of every chunk.
 void use_recomputed_layers(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
   const Count chunks = mul(split.pp, split.chunks), layers = arch.layers / chunks;
   plan.recompute = Recompute::full;
@@ -231,7 +231,7 @@ HardwareSaid hardware_said(const TrainingRow& row) {
           .cores = {}};
 }
 
-/// Maximum micro-batches of a step, since schedules are simulated micro-batch by micro-batch. No published run has
+/// Maximum number of micro-batches in a step: schedules are simulated micro-batch by micro-batch. No published run has
 /// more.
 constexpr Count most_micro_batches = Count{1} << 16;
 
@@ -259,8 +259,8 @@ std::string pipeline_flaw(const TrainingCase& c) {
 bool has_own_core(const Stack& s) { return s.name == "megatron-lm" || s.name == "megatron-deepspeed"; }
 
 /// Whether a run uses the built-in attention of Megatron-LM, which is the default unless a run requests flash kernels
-/// (megatron/arguments.py, --use-flash-attn). This applies to runs of its time, on Volta and Ampere, that mention
-/// neither such kernels nor TransformerEngine, which includes them.
+/// (megatron/arguments.py, --use-flash-attn). Applies only to runs on Volta and Ampere that mention neither such
+/// kernels nor TransformerEngine, which includes them.
 bool runs_own_core(const TrainingRow& row, const HardwareCard& hardware) {
   const Words told(
       fmt::format("{}; {}; {}; {}; {}", row.family, row.source.title, row.software, row.precision, row.notes));
@@ -282,7 +282,7 @@ void describe(const TrainingRow& row, TrainingCase& c) {
   if (row.model.moe && !c.capacity_factor && contains(lower(row.notes), "token drop")) c.capacity_factor = 1;
 }
 
-/// MTP modules as in DeepSeek-V3: a layer like the model's last, shared embedding table and head, a separate norm.
+/// Sets MTP modules as in DeepSeek-V3: a layer like the model's last, shared embedding table and head, a separate norm.
 void use_modules(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.mtp = further_tokens(row).value_or(0);
   if (c.plan.mtp == 0) return;
@@ -308,7 +308,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_recompute(c.recomputed, c.arch, c.layout, c.plan);
 }
 
-/// Notes the assumed attention kernel. For a stack with its own attention, time depends strongly on this assumption.
+/// Records the assumed attention kernel. For a stack with its own attention, time depends strongly on this assumption.
 void note_kernel(const TrainingCase& c, Assumptions& assumed) {
   constexpr const char* flash = "a flash kernel for attention: the row does not state the kernel";
   if (stores_scores(c.attention.kernel))

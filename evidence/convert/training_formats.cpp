@@ -124,7 +124,8 @@ std::string narrowest(const std::vector<NamedFormat>& named, bool stored, double
   return "";
 }
 
-/// Formats of matmuls and of all other operations, from the formats in a row's text. Empty without such formats.
+/// Formats of matmuls and of all other operations, from the formats in a row's text. Empty if the text names no
+/// formats.
 struct ProductFormats {
   std::string products, others;
 };
@@ -140,7 +141,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near[0]);
 }
 
-/// Whether a format is one of frozen weights under adapters, in which no matmuls run.
+/// Whether a format is used only for frozen weights under adapters; no matmuls run in these formats.
 bool is_of_frozen(const std::string& format) { return format == "int4" || format == "int8" || format == "fp4"; }
 
 /// Why the text names an unknown format, or empty. `of_frozen`: formats of frozen weights are accepted.
@@ -161,8 +162,8 @@ bool is_beside_optimizer(const std::string& word) {
                               "not",   "stated",      "8bit",    "8",         "bit"};
   return std::find(beside.begin(), beside.end(), word) != beside.end();
 }
-/// An optimizer without a plan option, and a supported one with equally many states and, except for per-layer norms,
-/// the same work.
+/// An optimizer without a plan option, and a supported one with the same number of states and, except for per-layer
+/// norms, the same work.
 struct LikeOptimizer {
   std::string_view name;
   Optimizer like;
@@ -172,7 +173,7 @@ constexpr std::array like_optimizers{LikeOptimizer{"lamb", Optimizer::adam}, Lik
                                      LikeOptimizer{"adagrad", Optimizer::momentum},
                                      LikeOptimizer{"rmsprop", Optimizer::momentum}};
 
-/// "FusedLAMB" is LAMB. Null if the word is not such an optimizer.
+/// Finds an optimizer by the end of a word: "FusedLAMB" is LAMB. Null if the word names no such optimizer.
 const LikeOptimizer* like_optimizer(const std::string& word) {
   const auto* found = std::find_if(like_optimizers.begin(), like_optimizers.end(),
                                    [&](const LikeOptimizer& l) { return word.ends_with(l.name); });
@@ -212,8 +213,8 @@ void use_like_optimizer(const std::string& said, Plan& plan, Assumptions& assume
     }
 }
 
-/// Whether the description of the optimizer states "bf16 moments". A "precision-aware" optimizer (Megatron-Core) has
-/// low-precision moments.
+/// Sets the format of the moments if the optimizer's description states it ("bf16 moments"). A "precision-aware"
+/// optimizer (Megatron-Core) has low-precision moments.
 void use_moments(const std::string& said, Plan& plan, Assumptions& assumed) {
   const Words words(said);
   const bool aware = words.affirms("precision aware");

@@ -18,8 +18,8 @@ std::string unknown_formats(const TrainingRow& row);
 void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan, Assumptions& assumed);
 
 /// Sets the optimizer and the formats of gradients and optimizer states. Megatron-LM accumulates fp16 gradients in
-/// fp16, and bf16 gradients in fp32. An optimizer without a plan option is replaced by one with equally many states if
-/// its work is similar: LAMB, but not Shampoo.
+/// fp16, and bf16 gradients in fp32. An optimizer without a plan option is replaced by one with the same number of
+/// states if its work is similar: LAMB, but not Shampoo.
 void use_states(const TrainingRow& row, const Stack& stack, Plan& plan, Assumptions& assumed);
 
 }  // namespace llmcalc

@@ -69,7 +69,7 @@ std::optional<ShardingStrategy> strategy_of(const TrainingParallelism& p, Assump
   return sharding_strategies[0];
 }
 
-/// Size of the sharding group if it is not all devices: stated, in the notes, or the devices of a node.
+/// Size of the sharding group if it is not all devices: as stated, from the notes, or the number of devices in a node.
 std::optional<Count> sharding_group(const TrainingRow& row, bool in_nodes, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
   const std::string& said = p.fsdp_group.empty() ? p.zero_group : p.fsdp_group;
@@ -88,7 +88,8 @@ void use_group(const TrainingRow& row, bool in_nodes, Layout& split, Assumptions
   if (group && *group > 0 && *group < all && all % *group == 0 && split.zero != Zero::none) split.hsdp = *group;
 }
 
-/// FSDP's SHARD_GRAD_OP keeps weights gathered between forward and backward, like ZeRO-3 without resharding.
+/// Sets the sharding. FSDP's SHARD_GRAD_OP keeps weights gathered between forward and backward, like ZeRO-3 without
+/// resharding.
 void use_sharding(const TrainingRow& row, Layout& split, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
   const auto strategy = strategy_of(p, assumed);
@@ -117,8 +118,8 @@ void use_context(const TrainingRow& row, Layout& split, Assumptions& assumed) {
     split.context_method = ContextMethod::ulysses;
 }
 
-/// Megatron-LM shards experts across tensor-parallel ranks by default. If there are too few ranks for this, the run did
-/// not do so.
+/// Sets the expert ranks. Megatron-LM shards experts across tensor-parallel ranks by default. If there are too few
+/// ranks for this, the run did not do so.
 void use_experts_ranks(const TrainingRow& row, const Arch& arch, Layout& split, Assumptions& assumed) {
   if (!arch.has_experts()) return;
   split.ep = row.parallelism.ep.value_or(1);
@@ -160,7 +161,7 @@ std::string spoken(LayoutFlaw f) {
   return "";
 }
 
-/// Default tokens of a micro-batch without a pipeline, and of a step, if the row does not state them.
+/// Default numbers of tokens in a micro-batch without a pipeline and in a step, if the row does not state them.
 constexpr Count usual_micro_tokens = 16384, usual_step_tokens = Count{1} << 21;
 
 /// Largest divisor of n that is at most `most`, at least 1.

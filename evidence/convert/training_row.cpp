@@ -30,7 +30,8 @@ std::optional<Count> positive_under(const RowObject& o, std::initializer_list<st
   return size;
 }
 
-/// Number of leading dense layers. Some rows list them: [0, 1, 2] are three. Any other list is stored as text.
+/// Reads the number of leading dense layers. Some rows list these layers: [0, 1, 2] means three. Any other list is
+/// stored as text.
 void read_dense_layers(const RowObject& o, MoeRow& moe) {
   const std::string said = o.said("dense_layers");
   if (!said.starts_with('[')) {

@@ -79,11 +79,11 @@ struct TrainingRow {
 /// Reads a row, except for its id. Throws InputError.
 TrainingRow read_training_row(const RowObject& row, const std::string& id);
 
-/// Widths of latent attention in a row of either kind, by the keys of a config.json ("kv_lora_rank") or shorter ones
-/// ("kv_lora"). Absent if a required width is missing.
+/// Widths of latent attention in a training or inference row, by the keys of a config.json ("kv_lora_rank") or shorter
+/// ones ("kv_lora"). Absent if a required width is missing.
 std::optional<MlaRow> read_latent_widths(const RowObject& o);
 
-/// Source of a row of either kind.
+/// Reads the source of a training or inference row.
 RowSource read_source(const RowObject& row);
 
 }  // namespace llmcalc

@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// A term, and the values of its parameters (by index in the cards) that leave it out.
+/// A term, and the parameter values (by index in the cards) that disable it.
 struct EstimatorTerm {
   std::string_view name, meaning;
   std::vector<std::pair<std::size_t, double>> left_out;

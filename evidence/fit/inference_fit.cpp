@@ -27,7 +27,7 @@ struct FigureRow {
   Figure figure;
 };
 
-/// Times of the most recent row. Its figures are consecutive and share one simulation.
+/// Caches the times of the most recent row. A row's figures are consecutive and share one simulation.
 class LastTimes {
  public:
   const InferenceTimes& of(const FigureRow& row, std::span<const double> values) {

@@ -18,7 +18,7 @@ namespace llmcalc {
 /// %); of the two, 3 follows the rows more closely.
 double chosen_ridge(AccuracyKind kind);
 
-/// Rows of a file to which an estimator is fitted. Precondition: training or inference.
+/// Rows of a file to which an estimator is fitted. Precondition: `kind` is training or inference.
 FitSet fit_set(const MeasurementFile& file, AccuracyKind kind);
 
 /// Parameter values fitted to all rows, starting from the defaults.
@@ -38,7 +38,8 @@ void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const dou
 /// Common name of the families that share machines, code or authors with a family; by default the family's name.
 std::string kin(const std::string& family);
 
-/// Interval of absolute log errors by family, with coverage as close to 90 % as possible. Families have equal weights.
+/// Interval that covers the absolute log errors, given by family, with coverage as close to 90 % as possible. Families
+/// have equal weights.
 EstimateInterval interval_of(const std::map<std::string, std::vector<double>>& errors);
 
 /// Intervals by class (RowSubject::kind) from leave-one-family-out predictions. Excludes rows that do not count.

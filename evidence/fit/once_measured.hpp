@@ -1,6 +1,7 @@
 #pragma once
-/// Narrower intervals after a measurement on the user's machine: for a step once another step was timed, for a server's
-/// times once its engine's operators were timed. Both are computed only from published measurements.
+/// Narrower intervals after a measurement on the user's machine: for a step after another step has been timed, and for
+/// a server's times after its engine's operators have been timed. Both intervals are computed only from published
+/// measurements.
 
 #include "evidence/accuracy.hpp"
 
@@ -14,7 +15,7 @@ IntervalsByClass intervals_after_a_step(const Accuracy& left_out);
 
 /// Intervals by class of a server's times with operator tables. The squared widths, ln(factor)^2, of the class without
 /// tables (`without`) and of each source in `replays` (recorded runs predicted from tables) are averaged; a source's
-/// width covers 90 % of its errors. Times per token are of the class "decode under load", times to the first token of
+/// width covers 90 % of its errors. Times per token belong to the class "decode under load" and times to first token to
 /// "first token"; recorded runs do not cover other classes. With few sources, the class without tables dominates.
 IntervalsByClass intervals_with_tables(const Accuracy& replays, const IntervalsByClass& without);
 

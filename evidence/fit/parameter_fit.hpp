@@ -59,7 +59,8 @@ struct FitOptions {
   std::function<void(int step, double loss)> progress{};
 };
 
-/// Keeps the weights of at most 80 evenly spaced rows of a family, divided by n^0.35 for n such rows; the others get 0.
+/// Keeps the weights of at most 80 evenly spaced rows of a family, divided by n^0.35 for n such rows; all other rows
+/// get weight 0.
 void weigh_families(FitSet& set);
 
 /// Errors of the rows used in a fit, and their derivatives at `values`.

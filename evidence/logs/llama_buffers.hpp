@@ -1,6 +1,6 @@
 #pragma once
-/// Buffers of llama.cpp by device. Those of the first device are the terms of a start; host buffers are kept
-/// separately.
+/// llama.cpp's buffers by device. The first device's buffers are the memory terms of a server start; host buffers are
+/// kept separately.
 
 #include <map>
 #include <string>
@@ -27,10 +27,10 @@ class LlamaBuffers {
   /// Weights and caches add up. Compute buffers are reserved repeatedly: the last one of each owner counts. Weights
   /// logged after a cache belong to a draft model.
   void add(const LlamaBuffer& b);
-  /// A device that the log names before its buffers.
+  /// Registers a device that the log names before its buffers.
   void name_device(std::string_view device);
   void clear() { *this = {}; }
-  /// Sets the terms of the first device, and the spread of weights and cache over all.
+  /// Sets the terms of the first device, and the spread of weights and cache over all devices.
   void settle(ServerStart& s) const;
 
  private:

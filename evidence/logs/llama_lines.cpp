@@ -13,7 +13,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Text after "KEY   = ", with a blank before the key; empty if the line has no such key.
+/// Text after "KEY   = ", where a blank precedes the key; empty if the line has no such key.
 std::string_view value_of(const LogLine& line, std::string_view key) {
   const auto rest = line.behind(fmt::format(" {} ", key));
   if (!rest) return "";
@@ -115,7 +115,7 @@ void LlamaLines::read_model(const LogLine& line) {
   }
 }
 
-/// "using device CUDA0 (NVIDIA RTX A6000) - 48267 MiB free".
+/// Reads a line like "using device CUDA0 (NVIDIA RTX A6000) - 48267 MiB free".
 void LlamaLines::read_device(const LogLine& line) {
   if (const auto free = line.size_before(" of free device memory")) projected_free_ = free;
   const std::string_view device = between(line.text, "using device ", " ");
@@ -152,8 +152,8 @@ void LlamaLines::read_limits(const LogLine& line) {
   if (const auto n = count_of(line, "n_seq_max")) c.sequences = n;
 }
 
-/// A failed request states its bytes, and the next line names the buffer. A server that starts nevertheless has
-/// retried.
+/// Reads a failed memory request. Its line states the bytes, and the next line names the buffer. If the server starts
+/// nevertheless, it has retried.
 void LlamaLines::read_failure(const LogLine& line) {
   if (line.says("out of memory") && line.says("allocating "))
     s_.failure = ServerFailure{.asked = line.size_behind("allocating ")};

@@ -1,5 +1,5 @@
 #pragma once
-/// Lines of llama.cpp, which its own server, llama-cli and Ollama print (2024 to 2026: llama-model.cpp,
+/// Log lines of llama.cpp, as printed by its own server, llama-cli and Ollama (2024 to 2026: llama-model.cpp,
 /// llama-context.cpp, llama-kv-cache.cpp, ggml-cuda.cu). Names of functions change between versions, so only the words
 /// after them are matched.
 
@@ -11,11 +11,11 @@ class LlamaLines {
  public:
   explicit LlamaLines(LoggedServer server) { s_.server = server; }
   void read(const LogLine& line);
-  /// Forgets the memory of an earlier load.
+  /// Discards the memory of an earlier load.
   void clear();
   ServerStart& start() { return s_; }
   LlamaBuffers& buffers() { return buffers_; }
-  /// The start, with the terms of the first device.
+  /// The server start, with the memory terms of the first device.
   ServerStart finished() &&;
 
  private:

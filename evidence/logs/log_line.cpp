@@ -70,7 +70,7 @@ std::string LogLine::where() const { return fmt::format("{}, line {}", file, num
 std::string_view digits_at(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_of_number);
   std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.begin()));
-  while (digits.ends_with('.') || digits.ends_with(',')) digits.remove_suffix(1);  // punctuation of the sentence
+  while (digits.ends_with('.') || digits.ends_with(',')) digits.remove_suffix(1);  // the sentence's punctuation
   return digits;
 }
 

@@ -24,7 +24,7 @@ struct LogLine {
 
   std::string where() const;
   bool says(std::string_view words) const { return text.find(words) != std::string_view::npos; }
-  /// Text after these words, if the line has them.
+  /// Text after these words, if the line contains them.
   std::optional<std::string_view> behind(std::string_view words) const;
   /// Size that begins after these words and blanks, or ends right before them: "14.99GiB", "-2.81 GiB", "512 bytes".
   /// PyTorch and vLLM divide by powers of 1024 even if they write "GB" ("Loading model weights took 14.99 GB" is in
@@ -46,7 +46,7 @@ std::string_view digits_at(std::string_view text);
 
 /// A log as displayed: without colors, and with line ends for the carriage returns of progress bars.
 std::string plain_log(std::string_view text);
-/// Lines of a log's text, which must outlive them.
+/// Splits a log's text into lines. The text must outlive them.
 std::vector<LogLine> log_lines(std::string_view text, std::string_view file);
 
 }  // namespace llmcalc

@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Adds terms up, and books the remainder of a total.
+/// Adds up memory terms, and attributes the remainder of a total to a term.
 class TermLedger {
  public:
   explicit TermLedger(std::optional<Count> gpu = {}) { b_.gpu = gpu; }
@@ -24,7 +24,7 @@ class TermLedger {
       if (b.term == term) return void(b.bytes += bytes);
     b_.terms.push_back({term, bytes, derived});
   }
-  /// Books the remainder of a total under this term. A remainder that is negative due to rounding is unexplained.
+  /// Attributes the remainder of a total to this term. A remainder that is negative due to rounding stays unexplained.
   void rest(MemoryTerm term, Bytes whole) {
     const Bytes left = whole - b_.all;
     add(left < Bytes() && left >= Bytes() - b_.rounding ? MemoryTerm::unexplained : term, left);
@@ -84,7 +84,7 @@ MemoryTerm rest_of_device(const ServerMemory& m) {
   return m.libraries ? MemoryTerm::free : MemoryTerm::libraries_and_free;
 }
 
-/// Books a server that allocates memory as needed, without a grant.
+/// Attributes the memory of a server that allocates as needed, without a grant.
 MemoryBooking book_as_needed(const ServerMemory& m, const std::optional<Bytes>& total) {
   TermLedger ledger;
   say_server(ledger, m);
@@ -105,8 +105,8 @@ MemoryBooking book_as_needed(const ServerMemory& m, const std::optional<Bytes>& 
                                                 : BookedWhole::said);
 }
 
-/// Books memory beyond the grant: graphs, which are captured after the cache is allocated, and memory in use before the
-/// start.
+/// Attributes memory beyond the grant: graphs, which are captured after the cache is allocated, and memory in use
+/// before the start.
 void say_beyond(TermLedger& ledger, const ServerMemory& m, Bytes total) {
   if (m.free_at_start && m.total) {
     const LoggedBytes held{m.total->bytes - m.free_at_start->bytes, m.total->within + m.free_at_start->within};
@@ -119,10 +119,10 @@ void say_beyond(TermLedger& ledger, const ServerMemory& m, Bytes total) {
 
 std::optional<LoggedBytes> without(const std::optional<LoggedBytes>& all, const std::optional<LoggedBytes>& part) {
   if (!all || !part) return all;
-  return LoggedBytes{all->bytes - part->bytes, all->within};  // the part is booked too, so its rounding cancels
+  return LoggedBytes{all->bytes - part->bytes, all->within};  // the part is a term too, so its rounding cancels
 }
 
-/// Books memory outside PyTorch, split by process if the message lists processes.
+/// Attributes memory outside PyTorch, split by process if the message lists processes.
 void say_outside(TermLedger& ledger, const OutOfMemory& o, Bytes reserved) {
   const DeviceProcess* own = own_process(o);
   if (own == nullptr) return;

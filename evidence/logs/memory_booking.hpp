@@ -75,7 +75,7 @@ struct MemoryBooking {
   std::optional<Bytes> term(MemoryTerm t) const;
 };
 
-/// Values that a log may lack, and the division of its memory.
+/// Defaults for values that a log may lack, and how tensor memory is counted.
 struct BookingDefaults {
   std::optional<Bytes> capacity{};      ///< of the device
   std::optional<double> utilization{};  ///< of a vLLM server
@@ -84,15 +84,15 @@ struct BookingDefaults {
 
 MemoryBooking book(const ServerStart& s, const BookingDefaults& defaults);
 MemoryBooking book(const OutOfMemory& o, const BookingDefaults& defaults);
-/// Books the peaks of a table.
+/// Attributes the peak memory in a table to memory terms.
 MemoryBooking book(const MemorySummary& s, const BookingDefaults& defaults);
-/// Books the peaks of a rank.
+/// Attributes a rank's peak memory to memory terms.
 MemoryBooking book(const RankMemory& r, const BookingDefaults& defaults);
-/// Books every device of a log.
+/// Attributes the memory of every device in a log to memory terms.
 std::vector<MemoryBooking> book(const MemoryLog& log, const BookingDefaults& defaults);
 
 /// The process that ran out of memory: the message marks it, or, in a container with different process ids, it is the
-/// only one that holds the memory reserved by PyTorch. Null otherwise.
+/// only one that uses at least the memory reserved by PyTorch. Null otherwise.
 const DeviceProcess* own_process(const OutOfMemory& o);
 
 }  // namespace llmcalc

@@ -56,7 +56,7 @@ MemoryLog read_parts(std::string_view plain, const std::vector<LogLine>& lines, 
   }
 }
 
-/// The kind of a log, if it has any memory.
+/// The kind of a log, if it contains any memory data.
 std::optional<MemoryLogKind> kind_of(const MemoryLog& log) {
   if (!log.out_of_memory.messages.empty()) return MemoryLogKind::out_of_memory;
   if (!log.summary.devices.empty()) return MemoryLogKind::summary;

@@ -15,8 +15,8 @@ namespace llmcalc {
 
 enum class MemoryLogKind : std::uint8_t { server, out_of_memory, summary, training };
 
-/// All memory data of a log. `kind` is the most specific one: a failure before a table, a table before a start-up or a
-/// training run.
+/// All memory data of a log. `kind` is the most specific kind found: an out-of-memory failure takes precedence over a
+/// table, and a table over a start-up or a training run.
 struct MemoryLog {
   MemoryLogKind kind = MemoryLogKind::server;
   std::string file{};
@@ -28,11 +28,11 @@ struct MemoryLog {
 
   /// Name of the kind in JSON: "vllm_start", "out_of_memory".
   std::string_view kind_name() const;
-  /// Whether the log is of a server, which may have run out of memory.
+  /// Whether the log is a server's; the server may have run out of memory.
   bool is_of_server() const { return server.recognized; }
 };
 
-/// Reads a log. Throws InputError if the text is empty or binary, contains no such log, or has impossible numbers.
+/// Reads a log. Throws InputError if the text is empty or binary, is not such a log, or has impossible numbers.
 MemoryLog read_memory_log(std::string_view text, const std::string& file);
 
 }  // namespace llmcalc

@@ -20,7 +20,7 @@ struct MemorySummary {
   std::optional<UsageNow> requested{};       ///< by tensors, before rounding to blocks
   std::optional<UsageNow> reserved{};        ///< by the allocator
   std::optional<UsageNow> non_releasable{};  ///< reserved but not active, in segments that are partly in use
-  std::optional<Count> failures{};           ///< requests that failed
+  std::optional<Count> failures{};           ///< failed requests
 };
 
 /// Tables of a log: the last one of each device. Throws InputError if the numbers of a table contradict each other.

@@ -1,5 +1,5 @@
 /// Start-up of Ollama (0.3 to 0.30: server.go, backend.go, device.go, and lines of llama.cpp, which runs its models). A
-/// model may be loaded repeatedly: the last load counts.
+/// model may be loaded several times: the last load counts.
 
 #include <algorithm>
 #include <array>
@@ -110,7 +110,7 @@ class OllamaReader {
     }
   }
 
-  /// If the log has no buffers, takes the estimate before loading, by term if one device has all layers.
+  /// If the log has no buffers, uses the estimate made before loading, split into terms if one device has all layers.
   void take_estimate(ServerStart& s) const {
     if (!estimate_) return;
     const LogLine& line = *estimate_;

@@ -34,7 +34,7 @@ constexpr std::array sizes_before{
     MessagePhrase{" is reserved by PyTorch but unallocated", &OutOfMemory::slack},
 };
 
-/// A message in one line, without its line breaks.
+/// A message joined into one line, without line breaks.
 std::string in_one_line(std::string_view text) {
   constexpr std::size_t longest = 4000;
   std::string out;
@@ -87,7 +87,7 @@ void check_sense(const LogLine& m, const OutOfMemory& o) {
   check_below(m, both, "free and reserved", o.capacity, "of total capacity");
 }
 
-/// Reserved memory is allocated memory plus slack: derives the missing one.
+/// Derives the missing one of three sizes: reserved memory is allocated memory plus slack.
 void complete(OutOfMemory& o) {
   if (o.allocated && o.slack && !o.reserved)
     o.reserved = {o.allocated->bytes + o.slack->bytes, o.allocated->within + o.slack->within};
@@ -95,8 +95,8 @@ void complete(OutOfMemory& o) {
     o.slack = {std::max(Bytes(), o.reserved->bytes - o.allocated->bytes), o.allocated->within + o.reserved->within};
 }
 
-/// "PYTORCH_HIP_ALLOC_CONF" in "try setting PYTORCH_HIP_ALLOC_CONF=expandable_segments:True"; empty if the message has
-/// no variable.
+/// "PYTORCH_HIP_ALLOC_CONF" in "try setting PYTORCH_HIP_ALLOC_CONF=expandable_segments:True"; empty if the message
+/// names no variable.
 std::string variable_of(std::string_view message) {
   constexpr std::string_view begin = "PYTORCH_", end = "ALLOC_CONF";
   const std::size_t at = message.find(begin);
@@ -108,7 +108,7 @@ std::string variable_of(std::string_view message) {
   return name.ends_with(end) ? std::string(name) : "";
 }
 
-/// Message at the beginning of the line. Empty if it is not about a device.
+/// Parses the message at the beginning of the line. Empty if it is not about a device.
 std::optional<OutOfMemory> message_of(const LogLine& line) {
   OutOfMemory o;
   const auto asked = line.size_behind(first_words);

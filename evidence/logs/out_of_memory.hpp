@@ -1,6 +1,6 @@
 #pragma once
-/// PyTorch's out-of-memory message (c10/cuda/CUDACachingAllocator.cpp), in the wording of version 1 and of 2.1 and
-/// later. Numbers missing from a message are absent.
+/// PyTorch's out-of-memory message (c10/cuda/CUDACachingAllocator.cpp), as worded in version 1 and in 2.1 and later.
+/// Numbers missing from a message are absent.
 
 #include <string>
 #include <string_view>

@@ -33,7 +33,7 @@ constexpr std::array caches_said{
     SaidFormat{"bf16", "bf16"},     SaidFormat{"f32", "fp32"},     SaidFormat{"q8_0", "q8_0"},
     SaidFormat{"q5_1", "q5_1"},     SaidFormat{"q5_0", "q5_0"},    SaidFormat{"q4_1", "q4_1"},
     SaidFormat{"q4_0", "q4_0"},     SaidFormat{"iq4_nl", "iq4_nl"}};
-/// Suffixes of checkpoint names for weight formats, and the format in usual words.
+/// Checkpoint-name suffixes for weight formats, each with the format's usual name.
 constexpr std::array format_suffixes{SaidFormat{"-awq", "awq"},
                                      SaidFormat{"-fp8", "fp8"},
                                      SaidFormat{"-gptq", "gptq"},
@@ -112,7 +112,7 @@ const Builtin* served_preset(std::string_view model) {
 std::string format_in_name(std::string_view model) {
   const std::string name = lower(last_part(model));
   if (const SaidFormat suffix = format_suffix(name); !suffix.said.empty()) return std::string(suffix.meant);
-  if (name.find("distill") != std::string::npos) return "";  // a model of another family
+  if (name.find("distill") != std::string::npos) return "";  // a distilled model belongs to another family
   const auto* own = std::find_if(published_narrow.begin(), published_narrow.end(),
                                  [&](const SaidFormat& f) { return name.starts_with(f.said); });
   return own == published_narrow.end() ? "" : std::string(own->meant);

@@ -1,5 +1,5 @@
 #pragma once
-/// Model in a server's log, and plan options in the server's configuration.
+/// Identifies the model in a server's log, and derives plan options from the server's configuration.
 
 #include <string>
 #include <string_view>
@@ -12,12 +12,12 @@
 
 namespace llmcalc {
 
-/// Preset for "meta-llama/Llama-3.1-8B-Instruct", a folder of that name or one in a Hugging Face cache. If the full
-/// name has no preset, ignores a suffix for a format ("-AWQ", "-FP8") or a month ("-2507"). May be null.
+/// Preset for "meta-llama/Llama-3.1-8B-Instruct", for a folder of that name, or for one in a Hugging Face cache. If the
+/// full name has no preset, ignores a suffix for a format ("-AWQ", "-FP8") or a month ("-2507"). May be null.
 const Builtin* served_preset(std::string_view model);
 
-/// Weight format from the end of a checkpoint's name, in usual words: "w8a8 int8" for "...-quantized.w8a8"; otherwise
-/// the only published format of the model (gpt-oss, DeepSeek-V3). Empty if unknown.
+/// Weight format from the end of a checkpoint's name, under its usual name: "w8a8 int8" for "...-quantized.w8a8";
+/// otherwise the only published format of the model (gpt-oss, DeepSeek-V3). Empty if unknown.
 std::string format_in_name(std::string_view model);
 
 /// A plan option as a user would type it.
@@ -27,14 +27,14 @@ struct SaidOption {
 };
 /// Options for ranks, precision (if weights are unquantized), the type of a GGUF file, cache format and, for models
 /// without learned positions, tokens per pass. A checkpoint with its own formats keeps its precision. `unknown`
-/// receives configuration values without an option.
+/// receives configuration values that have no matching option.
 std::vector<SaidOption> said_options(const ServerConfig& config, const ModelCard& model,
                                      std::vector<std::string>& unknown);
 
-/// Data-parallel and expert-parallel ranks as in vLLM, in addition to `split.tp` tensor-parallel ranks. The
-/// tensor-parallel ranks of all replicas divide the experts with expert parallelism, and otherwise the width of the
-/// experts (docs: Data Parallel Deployment). Ranks that do not divide the model go to `unknown` and leave the layout
-/// unchanged.
+/// Data-parallel and expert-parallel ranks as in vLLM, in addition to `split.tp` tensor-parallel ranks. With expert
+/// parallelism, the tensor-parallel ranks of all replicas divide the experts among themselves; otherwise they shard the
+/// width of each expert (docs: Data Parallel Deployment). Rank counts that do not divide the model are added to
+/// `unknown` and leave the layout unchanged.
 Layout served_layout(const ServerConfig& config, const Arch& arch, Layout split, std::vector<std::string>& unknown);
 
 /// Format for a vLLM dtype or quantization: "bfloat16", "awq_marlin". Unknown words are returned unchanged.

@@ -33,8 +33,9 @@ void check_parts(const ServerStart& s, std::string_view file) {
                                    file, in_gib(part->bytes), in_gib(m.total->bytes), program(s.server).title));
 }
 
-/// Throws if the terms of a device add up to more than its memory, or than the memory that was free before them. vLLM
-/// states a grant, and llama.cpp may share memory with the host: their excess is reported instead.
+/// Throws if a device's terms add up to more than the memory that was free at the start or, if that was not logged, to
+/// more than its total memory. vLLM states a grant, and llama.cpp may share memory with the host: their excess is
+/// reported instead.
 void check_sum(const ServerStart& s, std::string_view file) {
   const ServerMemory& m = s.memory;
   const auto& whole = m.free_at_start ? m.free_at_start : m.total;

@@ -1,5 +1,5 @@
 #pragma once
-/// Start-up of a server from its log, whatever its engine. Values missing from the log are absent.
+/// Start-up of a server of any kind, read from its log. Values missing from the log are absent.
 
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Servers whose logs are read; the names are kinds of logs in JSON.
+/// Servers whose logs are read; their names identify the kind of log in JSON.
 enum class LoggedServer : std::uint8_t { vllm, sglang, tensorrt_llm, llama_cpp, ollama, tgi };
 template <>
 inline constexpr auto choices<LoggedServer> = std::array{Choice{LoggedServer::vllm, "vllm_start"},
@@ -43,7 +43,7 @@ struct ServerConfig {
 struct ServerMemory {
   std::optional<LoggedBytes> total{}, free_at_start{}, granted{};
   std::optional<LoggedBytes> weights{}, libraries{}, activations{}, kv_cache{};
-  std::optional<LoggedBytes> weights_and_libraries{};  ///< if logged together
+  std::optional<LoggedBytes> weights_and_libraries{};  ///< if logged as one value
   std::optional<LoggedBytes> draft{};                  ///< weights and cache of a draft model
   std::optional<LoggedBytes> workspaces{};             ///< buffers of the runtime, allocated once
   std::optional<LoggedBytes> graphs{};
@@ -76,7 +76,7 @@ struct ServerStart {
   std::optional<double> concurrency{};        ///< requests of max_model_len tokens that fit in the cache
   std::optional<LoggedBytes> cache_needed{};  ///< by one request, if the start failed for lack of cache
   std::optional<Count> longest{};             ///< tokens of the longest request that fits, as the server reports it
-  std::optional<ServerFailure> failure{};     ///< of the start; later success removes it
+  std::optional<ServerFailure> failure{};     ///< of the start; cleared by a later success
   bool estimated = false;                     ///< the server's estimate before loading, not its allocations
   Count workers = 0;  ///< processes or devices that logged their memory; the first one's is kept
   /// Tokens of the cache: as logged, or blocks times the stated or derived block size (default 16).
@@ -84,7 +84,7 @@ struct ServerStart {
   bool says_memory() const;
 };
 
-/// Sets `to` unless the log has no value.
+/// Sets `to` if the log has a value.
 void take_said(std::string& to, const std::string& said);
 /// The sum of two sizes; an absent one counts as 0.
 std::optional<LoggedBytes> joined(const std::optional<LoggedBytes>& a, const std::optional<LoggedBytes>& b);

@@ -42,7 +42,7 @@ class SglangReader {
   ServerStart start() && { return std::move(s_); }
 
  private:
-  /// Chooses the lowest rank that logs memory, because ranks log in any order.
+  /// Chooses the lowest rank that logs memory, because the log order of ranks is arbitrary.
   void choose_rank(const std::vector<LogLine>& lines) {
     std::set<std::pair<std::size_t, std::string>> ranks;
     for (const LogLine& line : lines)
@@ -78,7 +78,7 @@ class SglangReader {
     read_limits(line);
   }
 
-  /// The second model that is loaded is a draft model.
+  /// Reads a model's weights. The second model loaded is a draft model.
   void read_weights(const LogLine& line) {
     const auto left = line.size_behind("avail mem=");
     const auto used = line.size_behind("mem usage=");
@@ -103,7 +103,7 @@ class SglangReader {
         static_cast<double>(difference.bytes.value) / 0x1p30));
   }
 
-  /// Adds the pools of all kinds of layers. Those after the first "Memory pool end" belong to a draft model.
+  /// Adds up the pools of all kinds of layers. Pools logged after the first "Memory pool end" belong to a draft model.
   void read_cache(const LogLine& line) {
     auto& pool = pools_ended_ ? s_.memory.draft : s_.memory.kv_cache;
     for (const char* words : {" K size: ", " V size: ", " KV size: ", "conv_state size: ", " ssm_state size: "})

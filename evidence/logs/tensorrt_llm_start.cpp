@@ -78,7 +78,7 @@ class TensorrtReader {
       s_.memory.weights = files;
   }
 
-  /// A compiled engine: its weights, the memory of its execution context, and buffers of the runtime.
+  /// Reads the memory of a compiled engine: its weights, its execution context, and buffers of the runtime.
   void read_engine(const LogLine& line) {
     ServerMemory& m = s_.memory;
     if (const auto said = line.size_behind("Loaded engine size: ")) m.weights = said;
@@ -102,7 +102,7 @@ class TensorrtReader {
     return n ? std::optional(LoggedBytes{Bytes(*n), Bytes()}) : std::nullopt;
   }
 
-  /// The PyTorch backend allocates a small cache for its profile first: the last one counts.
+  /// Reads the cache. The PyTorch backend first allocates a small cache for profiling: the last cache counts.
   void read_cache(const LogLine& line) {
     if (line.says("paged KV cache (")) {
       cache_ = line;

@@ -1,5 +1,5 @@
 /// Start-up of Text Generation Inference (0.9 to 3.3: launcher, router, flash_causal_lm.py). It logs tokens and blocks
-/// of the cache, but no bytes, and no version except a commit with --env.
+/// of the cache, but no bytes, and no version, except for a commit hash with --env.
 
 #include <array>
 

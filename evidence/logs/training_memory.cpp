@@ -15,7 +15,7 @@ namespace {
 
 using Logged = std::optional<LoggedBytes>;
 
-/// A number after these words, in a unit that the log does not write next to it. Absent without a number.
+/// The number after these words, in `unit`, which the log does not write next to it. Absent if there is no number.
 Logged number_of(const LogLine& line, std::string_view words, double unit) {
   const auto rest = line.behind(words);
   const auto value = line.real_behind(words);
@@ -53,7 +53,7 @@ class TrainingReader {
   }
 
   void name(const char* software, const char* title) {
-    // Megatron-DeepSpeed prints the lines of both.
+    // Megatron-DeepSpeed prints the lines of both Megatron-LM and DeepSpeed.
     const bool megatron = t_.software.starts_with("megatron"), deepspeed = std::string_view(software) == "deepspeed";
     if (t_.software == "megatron-deepspeed") return;
     const bool both = (megatron && deepspeed) || (t_.software == "deepspeed" && !deepspeed);
@@ -86,7 +86,7 @@ class TrainingReader {
                                  static_cast<double>(whole->bytes.value) / gib, of, t_.title));
   }
 
-  // ---- Megatron-LM: several reports of ranks may share a line
+  // ---- Megatron-LM: the reports of several ranks may share a line
 
   void read_megatron(const LogLine& line) {
     constexpr std::string_view words = "memory (MB) | ";

@@ -111,7 +111,7 @@ class VllmReader {
 
   // ---- Device memory
 
-  /// Whether the line is from the process whose memory is kept: the first one that logs any.
+  /// Whether the line is from the process whose memory is kept: the first one that logs memory.
   bool heard(const LogLine& line) {
     const std::string speaker = speaker_of(line);
     workers_.insert(speaker);
@@ -137,7 +137,8 @@ class VllmReader {
       for (const MemoryPhrase& p : memory_before) note(line, p.bytes, line.size_before(p.words));
     if (const auto took = line.behind("Graph capturing finished in "))
       note(line, &ServerMemory::graphs, LogLine{*took, line.file, line.number}.size_behind(", took "));
-    // The estimate is replaced when capture is logged. It reduces the cache only if the log has the line below.
+    // The estimate is replaced when capture is logged. It reduces the cache only if the log also contains the line
+    // matched below.
     if (const auto estimate = line.size_behind("Estimated CUDA graph memory: "); estimate && heard(line))
       estimated_graphs_ = estimate;
     if (line.says("is equivalent to --gpu-memory-utilization") && heard(line))
@@ -159,7 +160,7 @@ class VllmReader {
     if (const auto free = line.behind("Free memory on device"); free && line.says(" on startup") && heard(line))
       read_free(LogLine{*free, line.file, line.number}, m);
   }
-  /// " (78.6/79.15 GiB) on startup", " cuda:0 (78.6/79.15 GiB) on startup".
+  /// Reads text like " (78.6/79.15 GiB) on startup" or " cuda:0 (78.6/79.15 GiB) on startup".
   static void read_free(const LogLine& rest, ServerMemory& m) {
     const auto total = rest.size_behind("/");
     const auto free = rest.behind("(");
@@ -182,7 +183,7 @@ class VllmReader {
     if (longest) s_.concurrency = line.real_behind(" tokens per request: ");
   }
 
-  /// Failed starts: the cache cannot hold a single request.
+  /// Reads a failed start: the cache cannot hold a single request.
   void read_failure(const LogLine& line) {
     if (const auto n = line.count_behind("max seq len (")) s_.config.max_model_len = n;
     if (!is_of_engine(line)) return;

@@ -23,10 +23,10 @@ constexpr std::string_view empty_words[] = {
     "amazon", "huawei",  "cloud", "gpu", "gpus",   "chip",     "card",  "accelerator", "dgx",    "hgx",
     "gen",    "edition", "the",   "hbm", "gddr",   "memory",   "nvl72", "nvl36",       "tensor", "core",
 };
-/// Words that may remain in a name after the preset's words: form factors, which the preset implies.
+/// Words that may be left over after matching the preset's words: form factors, which the preset implies.
 constexpr std::string_view form_words[] = {"sxm", "pcie", "oam", "nvlink", "gcd", "air"};
 
-/// Names in some sources that are not product names.
+/// Names that some sources use but that are not product names.
 struct OtherName {
   std::string_view name, preset;
 };
@@ -56,7 +56,7 @@ std::optional<Count> whole_word(const std::string& word) {
   return error == std::errc() && end == word.data() + word.size() ? std::optional(n) : std::nullopt;
 }
 
-/// Whether the word after a number makes it a size, a core count or a power, not part of the name.
+/// Whether the word after a number makes the number a size, a core count or a power rather than part of the name.
 bool takes_number(DeviceName& name, Count n, const std::string& unit) {
   // "A100 40G" is a size, "A10G" a name.
   if (unit == "gb" || unit == "gib" || (unit == "g" && n >= 16)) {
@@ -124,7 +124,7 @@ bool all_explained(const std::vector<std::string>& words, const std::vector<std:
   });
 }
 
-/// Words of a name and its remark in one list.
+/// The words of a name followed by those of its remark.
 std::vector<std::string> all_words(const DeviceName& name) {
   std::vector<std::string> out = name.words;
   out.insert(out.end(), name.remark.begin(), name.remark.end());

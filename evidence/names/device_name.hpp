@@ -25,7 +25,7 @@ class Devices {
  public:
   Devices();
   /// The preset for `name`, or null. A memory size, given separately or in the name, selects among presets that differ
-  /// in it; so does a number of cores.
+  /// in memory size, and a core count among presets that differ in core count.
   const HardwareCard* find(std::string_view name, std::optional<double> memory_gb = {}) const;
   const HardwareCard* called(std::string_view preset) const;
   const std::vector<HardwareCard>& all() const { return cards_; }

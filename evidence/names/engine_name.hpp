@@ -1,5 +1,5 @@
 #pragma once
-/// Engine that ran an inference.
+/// Name and version of the inference engine of a measurement.
 
 #include <optional>
 #include <string>

@@ -30,7 +30,7 @@ std::string cache_in(const std::string& weights) {
   return found[1].matched ? found[1] : found[2].matched ? found[2] : found[3];
 }
 
-/// The format among `names` with the nearest bits per weight.
+/// The format among `names` that is nearest in bits per weight.
 template <std::size_t n>
 DType format_with_bits(double bits, const std::array<const char*, n>& names) {
   DType best = *dtype(names[0]);
@@ -42,7 +42,8 @@ DType format_with_bits(double bits, const std::array<const char*, n>& names) {
 
 /// Storage-only formats, which also cover the embedding tables, for files of any bits per weight.
 constexpr std::array stored_bits{"q4_0", "q2_k", "q3_k", "int4", "q4_1", "q5_0", "q5_1", "q6_k", "q8_0"};
-/// Formats near a whole number of bits, or near the 1.58 bits of ternary weights, for text that states only the bits.
+/// Formats near a whole number of bits, or near ternary weights' 1.58 bits, for text that states only the number of
+/// bits.
 constexpr std::array told_bits{"int4", "tq1_0", "iq2_xxs", "iq3_xxs", "q5_0", "q6_k", "int8-row"};
 
 constexpr Component block_parts[] = {Component::attention, Component::mlp, Component::experts,
@@ -55,7 +56,8 @@ void use_tables(FormatsSaid& f, DType t) {
   for (const Component c : {Component::embedding, Component::lm_head}) f.weights[c] = t;
 }
 
-/// llama.cpp's Q4_K_M has half of the down projections in Q6_K: the MLP's mean of 4.84 bits is close to Q4_1's 5.
+/// Sets the formats of llama.cpp's Q4_K_M, which has half of the down projections in Q6_K: the MLP's mean of 4.84 bits
+/// is close to Q4_1's 5.
 void mix_of_k_quants(FormatsSaid& f, const std::string& text) {
   if (!spells(text, "q4_k_m")) return;
   f.name = "q4_k_m";
@@ -64,8 +66,8 @@ void mix_of_k_quants(FormatsSaid& f, const std::string& text) {
     f.weights[c] = *dtype("q4_1");
 }
 
-/// Format from stated bits per weight ("4bit", "1.58-bit"). Supported formats may only approximate them, scales and
-/// zeros included.
+/// Format from stated bits per weight ("4bit", "1.58-bit"). The supported format may only approximate the stated
+/// number, which includes scales and zeros.
 std::optional<FormatName> format_by_bits(FormatsSaid& f, const std::string& text) {
   const std::optional<double> bits = number_before(text, "-?bits?\\b");
   if (!bits || *bits < 1 || *bits > 8) return std::nullopt;
@@ -119,7 +121,7 @@ struct PartsSaid {
 
 bool is_of_experts(const std::string& clause) { return spells(clause, "moe") || spells(clause, "expert"); }
 
-/// `experts` is the whole text if it does not distinguish them.
+/// If the text does not distinguish experts, `experts` is the whole text.
 PartsSaid parts_said(const std::string& text) {
   PartsSaid p;
   for (std::size_t at = 0; at < text.size();) {
@@ -131,7 +133,8 @@ PartsSaid parts_said(const std::string& text) {
   return format_named(p.experts) == nullptr ? PartsSaid{text, ""} : p;
 }
 
-/// Sets the format of attention and dense MLPs if the text has a separate one for experts; 16 bits if it is not named.
+/// Sets the format of attention and dense MLPs if the text gives experts a separate format; 16 bits if no other format
+/// is named.
 void use_parts(FormatsSaid& f, const PartsSaid& p) {
   const bool eight_bits = spells(p.experts, "w4afp8");  // SGLang's format for DeepSeek models
   const bool told_apart = !p.others.empty() || spells(p.experts, "mxfp4");
@@ -157,7 +160,7 @@ std::string mix_named(const std::string& text) {
   return is_gguf_mix(whole) ? whole : "";
 }
 
-/// Notes Unsloth's dynamic files, which choose a type per tensor by their own criterion.
+/// Records an assumption for Unsloth's dynamic files, which choose a type per tensor by their own criterion.
 void weigh_dynamic_mix(FormatsSaid& f, const std::string& text, DType taken) {
   static const std::regex dynamic("\\bud-|_k_xl\\b");
   if (!std::regex_search(text, dynamic)) return;
@@ -166,7 +169,7 @@ void weigh_dynamic_mix(FormatsSaid& f, const std::string& text, DType taken) {
       fmt::format("all matrices in {}: the tensors of {} in other formats are unknown", taken.name(), in_quotes(text)));
 }
 
-/// Notes a clause with two formats that does not state which weights have which.
+/// Records an assumption for a clause that names two formats but does not state which weights have which format.
 void weigh_mixture(FormatsSaid& f, const std::string& text, DType taken) {
   static const std::regex two("(?:nvfp4|mxfp4|fp4|int4) ?/ ?(?:mx)?(?:fp8|int8|bf16|fp16)");
   if (!std::regex_search(text, two) && !Words(text).affirms("mixed")) return;
@@ -227,8 +230,8 @@ std::optional<DType> narrow_products(const std::string& text) {
   return std::nullopt;
 }
 
-/// Engines run matmuls in low precision if the device supports it, and otherwise in 16 bits, as for weight-only
-/// formats.
+/// Sets the matmul format. Engines run matmuls in low precision if the device supports it, and otherwise in 16 bits, as
+/// for weight-only formats.
 void use_products(FormatsSaid& f, const std::string& said, const std::string& weights) {
   std::string text = with_usual_names(lower(said));
   if (is_silent(text)) text = activations_in(weights);

@@ -22,7 +22,7 @@ struct FormatsSaid {
   bool experts_alone = false;  ///< experts have a different format from attention and dense MLPs
   std::string mix;             ///< llama-quantize mix of a GGUF file; its formats depend on the model, see gguf_mix()
   std::string name;            ///< name of the weight format in tables; empty: name of the blocks' format
-  std::string skip;            ///< if not empty, the weight format is unknown
+  std::string skip;            ///< why the weight format is unknown; empty if it is known
 };
 
 /// Formats in a row's text. For weights, "auto", "none" and "unquantized" mean `usual_half`, or the half precision of

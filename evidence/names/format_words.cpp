@@ -9,8 +9,8 @@ namespace llmcalc {
 
 namespace {
 
-// The first line whose words all occur wins. GGUF mixes ("_M") store the output matrix in 6 bits. Q4_K_M has half of
-// the value and down projections in Q6_K, which gives 4.85 bits per weight: see mix_of_k_quants().
+// The first entry whose words all occur in the text wins. GGUF mixes ("_M") store the output matrix in 6 bits. Q4_K_M
+// has half of the value and down projections in Q6_K, which gives 4.85 bits per weight: see mix_of_k_quants().
 constexpr FormatName format_names[] = {
     {"w4afp8", "int4-g128", ""},  // products in fp8; only for experts: see use_parts()
     {"mxfp4", "mxfp4", ""},

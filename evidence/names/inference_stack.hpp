@@ -1,5 +1,5 @@
 #pragma once
-/// A row's engine as input of the estimator.
+/// A row's engine as input to the estimator.
 
 #include "evidence/rows/inference_case.hpp"
 #include "presets/estimators/inference_estimator.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// A row's software as input of the estimator.
+/// A row's software as input to the estimator.
 
 #include "evidence/rows/training_case.hpp"
 #include "presets/estimators/training_estimator.hpp"

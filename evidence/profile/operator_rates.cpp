@@ -59,7 +59,7 @@ class Derivation {
  private:
   using Measure = std::function<std::optional<double>(const TimedRow&)>;
 
-  /// Pools the measure over all rows that have it. Empty if no table has enough of them.
+  /// Pools the measure over all rows that provide it. Empty if no table has enough of them.
   std::optional<Pooled> pooled(const Measure& measure) const {
     std::map<std::size_t, std::vector<double>> by_table;
     for (const TimedRow& row : rows_)
@@ -132,7 +132,7 @@ class Derivation {
     return t;
   }
 
-  /// Whether a layer's bytes exceed the cache, even without other layers.
+  /// Whether one layer's bytes alone exceed the cache.
   bool from_memory(double some_bytes) const {
     return device_.cache == Bytes() || some_bytes >= static_cast<double>(device_.cache.value);
   }
@@ -259,7 +259,7 @@ class Derivation {
     add(DerivedNumber::Kind::share, std::move(key), std::move(title), p);
   }
 
-  /// Adds fractions of the bandwidth that are reported but have no key in a hardware file.
+  /// Adds bandwidth fractions that are reported but have no key in a hardware file.
   void tell_of_reads() {
     const double bandwidth = device_.bandwidth.value;
     add(DerivedNumber::Kind::share, "cache_reads", "KV cache reads",

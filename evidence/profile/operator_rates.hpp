@@ -9,9 +9,11 @@
 ///
 ///   launch      norms, activations and rotations of so few tokens that their bytes take less than 5 % of the time
 ///   memory      matmuls of up to 16 tokens whose weights exceed the device's cache
-///   matmul      matmuls of at least 20 launch times at the peak whose FLOPs take at least twice as long as their bytes
-///   exposed     matmuls whose FLOPs take between a third and twice the time of their bytes
-///   attention   prompt chunks of at least 20 launch times at the peak: FLOPs of the causal pairs / (t - launch)
+///   matmul      matmuls that would take at least 20 launch times at peak rate and whose compute time is at least
+///               twice their memory time
+///   exposed     matmuls whose compute time is between a third of and twice their memory time
+///   attention   prompt chunks that would take at least 20 launch times at peak rate: FLOPs of the causal pairs /
+///               (t - launch)
 ///   cache       norms, activations and rotations of at least two launch times whose tensors fit into the cache
 ///
 /// memory, matmul and exposed depend on each other and are solved iteratively. half_matmul (FLOPs at which a matmul
@@ -32,7 +34,7 @@ namespace llmcalc {
 
 inline constexpr std::size_t fewest_rows = 5;
 
-/// A derived value, the number of its rows, and the lowest and highest median of a table.
+/// A derived value, the number of rows used, and the lowest and highest of the tables' medians.
 struct DerivedNumber {
   enum class Kind : std::uint8_t { share, seconds, bytes_per_second, flops_per_second } kind = Kind::share;
   std::string key;  ///< "matmul.bf16"
@@ -42,7 +44,7 @@ struct DerivedNumber {
   bool in_file = true;  ///< false: not a value of hardware files
 };
 
-/// Predicted / measured for a layer's rows in a table: medians over all rows and by tokens.
+/// Predicted / measured for a layer's rows in a table: medians over all rows and by token count.
 struct LayerResidual {
   std::size_t table = 0;
   std::string layer;

@@ -32,7 +32,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, failed);
 }
 
-/// Name of a folder, also for "." and "x/".
+/// Name of a folder, even if given as "." or "x/".
 std::string folder_name(const fs::path& folder) {
   std::error_code failed;
   const fs::path whole = fs::canonical(folder, failed);
@@ -122,7 +122,7 @@ TableOrigin meta_of(std::string_view text) {
 
 // ---- Rows
 
-/// A measured row; `at`: its sizes, as many as the file has.
+/// A measured row; `at`: its sizes, as many as the file has size columns.
 struct MeasuredAt {
   std::string layer;
   std::array<Count, 4> at{};

@@ -10,7 +10,7 @@
 ///   moe.csv           tokens, activated_experts, time_us          a layer's experts with their router
 ///   meta.yaml         origin of the measurements
 ///
-/// of one of N tensor-parallel ranks. The first three files are required, and moe.csv for models with experts. Only
+/// for one of N tensor-parallel ranks. The first three files are required, and moe.csv for models with experts. Only
 /// these lines of meta.yaml are read: `gpu`, `hardware`, `model`, `variant`, `vllm_version`, `profiled_at` and, at any
 /// depth, `enforce_eager`.
 
@@ -60,12 +60,12 @@ struct OperatorTables {
   bool has_meta = false;            ///< meta.yaml exists
 };
 
-/// A time below this fraction of the time for fewer tokens is an error. Kernels change with size, and some are then 2.5
-/// times faster; medians of few runs also fluctuate.
+/// A time below this fraction of the time for fewer tokens is an error. Kernels change with size, and a larger size may
+/// run 2.5 times faster; medians over few runs also fluctuate.
 inline constexpr double least_of_smaller = 1.0 / 3;
 
-/// Reads every tpN folder in `folder`, which is a DEVICE, MODEL or tpN folder, in order of paths. Throws InputError
-/// with file, line and reason.
+/// Reads every tpN folder in `folder`, which is a DEVICE, MODEL or tpN folder, sorted by path. Throws InputError with
+/// file, line and reason.
 std::vector<OperatorTables> read_operator_tables(const std::string& folder);
 
 }  // namespace llmcalc

@@ -33,8 +33,8 @@ const OperatorTables& tables_of(const std::vector<const OperatorTables*>& all, C
       fmt::format("no tables in or next to '{}' are for {} tensor-parallel ranks; measure them", all[0]->path, ranks));
 }
 
-/// Down projection of the experts for `tokens` tokens on one rank. The tokens of the tables are its rows divided by
-/// top_k.
+/// Down projection of the experts for `tokens` tokens on one rank. The tables' token count is the number of its rows
+/// divided by top_k.
 Linear experts_product(const Arch& arch, const Plan& plan, const Layout& layout, Count tokens) {
   Linear found;
   for_each_operator(arch, plan, layout, {.sequences = tokens, .absorbed = true, .fused_glu = true},

@@ -1,6 +1,6 @@
 #pragma once
-/// Pass times of a served model from measured tables of its layers. Each layer counts as often as the model runs it.
-/// Between measured rows, a time is linear in the sizes.
+/// Pass times of a served model from measured tables of its layers. Each layer counts as many times as the model runs
+/// it. Times are interpolated linearly between measured rows.
 
 #include <map>
 #include <string>
@@ -15,7 +15,7 @@
 namespace llmcalc {
 
 /// Attention work of one pass: `chunks` prompt chunks of `chunk` tokens, each after `past` earlier tokens, and
-/// `decoding` sequences that each read `context` tokens. Means if they differ.
+/// `decoding` sequences that each read `context` tokens. If chunks or sequences differ, the sizes are means.
 struct AttentionWork {
   double chunks = 0, chunk = 0, past = 0;
   double decoding = 0, context = 0;
@@ -23,19 +23,19 @@ struct AttentionWork {
 
 class OperatorTimes {
  public:
-  /// Uses the tables of a device with the layout's tensor-parallel ranks, and for experts those with as many ranks as
-  /// divide an expert. Throws InputError if they lack a layer of the model.
+  /// Uses the tables of a device with the layout's tensor-parallel ranks, and for experts the tables whose rank count
+  /// equals the number of ranks that shard an expert. Throws InputError if the tables lack a layer of the model.
   OperatorTimes(const std::vector<const OperatorTables*>& tables, const Arch& arch, const Plan& plan,
                 const Layout& layout);
 
-  /// All layers except attention kernels and the head, for the tokens of a rank. Excludes collectives.
+  /// Time of all layers except attention kernels and the head, for the tokens of a rank. Excludes collectives.
   Seconds rows(Count tokens) const;
-  /// Head and sampler.
+  /// Time of the head and the sampler.
   Seconds head(Count sequences) const;
-  /// Attention kernel of one layer. Several chunks take as long as one after the other, but with a single start-up
-  /// cost.
+  /// Time of one layer's attention kernel. Several chunks take as long as if run one after another, but with a single
+  /// start-up cost.
   Seconds attention(const AttentionWork& work) const;
-  /// Decode attention, summed over `steps` steps. Every context grows by one token per step.
+  /// Decode-attention time of one layer, summed over `steps` steps. Every context grows by one token per step.
   Seconds decoding(double sequences, double context, Count steps) const;
   /// Tokens of the largest measured pass.
   Count most_tokens() const { return most_tokens_; }

@@ -58,7 +58,7 @@ class TableCores : public MeasuredCores {
   std::array<Count, reach_kinds> layers_{};
 };
 
-/// Whether tables are of that device, or name no preset and might be of it.
+/// Whether tables are for this device, or name no preset and might be for it.
 bool may_be_of(const OperatorTables& t, const HardwareCard& hardware, const Devices& devices) {
   const double gib = static_cast<double>(hardware.cluster.device.memory.value) / 0x1p30;
   for (const std::string& said : {t.origin.device, t.device_folder})
@@ -66,7 +66,7 @@ bool may_be_of(const OperatorTables& t, const HardwareCard& hardware, const Devi
   return true;
 }
 
-/// Tables of the run's model.
+/// Tables for the run's model.
 std::vector<const OperatorTables*> tables_for(const RunCase& c, const std::vector<OperatorTables>& all) {
   std::vector<const OperatorTables*> own;
   for (const OperatorTables& t : all)

@@ -10,12 +10,12 @@
 
 namespace llmcalc {
 
-/// Tables that may be of a device: those with its name in meta.yaml or the folder, and those that name no preset.
+/// Tables that may be for a device: those with its name in meta.yaml or the folder, and those that name no preset.
 std::vector<OperatorTables> tables_of_device(const HardwareCard& hardware, const std::vector<OperatorTables>& all,
                                              const Devices& devices);
 
 /// Pass times of a rank: layers, head and attention as measured, collectives and the engine's loop as estimated. Throws
-/// InputError if no table is of the run's model, or if a layer is missing.
+/// InputError if no table is for the run's model, or if a layer is missing.
 PassTimes table_passes(const RunCase& c, const std::vector<OperatorTables>& tables, const InferenceParameters& p);
 
 }  // namespace llmcalc

@@ -25,9 +25,10 @@ struct TableSubject {
 /// no preset, with the nearest names, or if two tables match different ones.
 std::string device_of(const std::vector<OperatorTables>& all);
 
-/// The model is `said`, or otherwise the preset for meta.yaml's model or the model's folder. Formats are from
-/// meta.yaml. Adds assumptions to `assumed` as sentences. Throws InputError for an unknown model or format, for a rank
-/// count that does not divide the model, and for a mixture-of-experts model whose tables lack expert times.
+/// The device and model of a table. The model is `said` if given, otherwise the preset named by meta.yaml or by the
+/// model's folder. Formats are from meta.yaml. Adds assumptions to `assumed` as sentences. Throws InputError for an
+/// unknown model or format, for a rank count that does not divide the model, and for a mixture-of-experts model whose
+/// tables lack expert times.
 TableSubject subject_of(const OperatorTables& t, const std::optional<ModelCard>& said, const Device& device,
                         std::vector<std::string>& assumed);
 

@@ -16,7 +16,7 @@ namespace llmcalc {
 namespace {
 
 /// A layer of the tables, and the operators that one kernel of the layer computes, padded with "". A norm adds the
-/// residual first; the final norm adds the last layer's.
+/// residual first; the final norm adds the last layer's residual.
 struct LayerMeaning {
   std::string_view layer;
   TableWork work;
@@ -147,7 +147,7 @@ class Worker {
       if (found == ops.end()) continue;
       Op op = found->second;
       if (auto* product = std::get_if<Linear>(&op.shape); product != nullptr && product->top_k > 0) {
-        product->groups = e.activated;  // as counted, not expected
+        product->groups = e.activated;  // as counted by the profiler, not the expected value
         product->top_k = 0;
       }
       row.ops.push_back(timed(op, Phase::decode));

@@ -1,6 +1,6 @@
 #pragma once
-/// Rows of operator tables as operators of the cost model. Each row times some operators at the shapes of one rank,
-/// with their FLOPs and bytes (calc/cost/cost.hpp).
+/// Converts rows of operator tables to operators of the cost model. Each row is the time of some operators at one
+/// rank's shapes; the conversion adds their FLOPs and bytes (calc/cost/cost.hpp).
 
 #include <cstdint>
 #include <string>
@@ -40,8 +40,8 @@ struct TimedRow {
   std::vector<TimedOp> ops;
 };
 
-/// Rows of table number `table`. Skips layers that the model or the cost model does not have, with a sentence in
-/// `left_out`. Throws InputError if a row has more experts than the model.
+/// Rows of table number `table`. Skips layers that the model or the cost model does not have, and adds a sentence for
+/// each to `left_out`. Throws InputError if a row has more experts than the model.
 std::vector<TimedRow> timed_rows(std::size_t table, const OperatorTables& t, const TableSubject& s,
                                  std::vector<std::string>& left_out);
 

@@ -27,7 +27,7 @@ void limit_fields(Io& io, C& c) {
   io("block_tokens", c.limits.block_tokens, usual.block_tokens);
 }
 
-/// "engine": a name or an object; vLLM if absent.
+/// Reads "engine": a name or an object; vLLM if absent.
 template <typename C>
 void read_engine(const json::Object& row, C& c) {
   const json::Value* v = row.find("engine");

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double gib = 0x1p30, mib = 0x1p20;
 
-/// A time in milliseconds with a statistic other than the mean.
+/// Key of a time in milliseconds with a statistic other than the mean.
 constexpr FigureKey one_of_many(std::string_view key, FigureKind quantity, Statistic statistic) {
   return {key, quantity, 1e-3, Share::all, false, statistic};
 }

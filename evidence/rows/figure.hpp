@@ -1,5 +1,5 @@
 #pragma once
-/// Keys of inference figures and the quantity of each.
+/// Keys of inference figures, and the quantity that each key measures.
 
 #include <cstdint>
 #include <span>
@@ -38,7 +38,7 @@ enum class FigureKind : std::uint8_t {
   utilization         ///< FLOP/s over the peak, equivalent to a time
 };
 
-/// Devices over which a rate is counted.
+/// Devices whose work a rate counts.
 enum class Share : std::uint8_t { all, device, node };
 
 /// Statistic of a time, over requests or over gaps between tokens.
@@ -49,11 +49,11 @@ struct FigureKey {
   FigureKind quantity;
   double unit;  ///< the key's unit in base units: 1e-3 for milliseconds
   Share share = Share::all;
-  bool may_be_negative = false;  ///< the remainder of a budget can be below zero
+  bool may_be_negative = false;  ///< for the remainder of a budget, which can be below zero
   Statistic statistic = Statistic::mean;
 };
 
-/// All known keys. Of keys for the same quantity, the most direct comes first.
+/// All known keys. Among keys for the same quantity, the most direct comes first.
 std::span<const FigureKey> figure_keys();
 /// Figure key by name; null for an unknown name.
 const FigureKey* figure_key(std::string_view key);

@@ -38,7 +38,8 @@ Heart heart_of(FigureKind q, BatchKind kind) {
   }
 }
 
-/// Whether an output rate is the batch size over the time per token, which excludes prompts, as in some sources.
+/// Whether an output rate is merely the batch size divided by the time per token, as in some sources; such a rate
+/// excludes prompts.
 bool is_time_per_token(const Figure& rate, const std::vector<Figure>& before, double batch) {
   return rate.quantity == FigureKind::output_rate && std::any_of(before.begin(), before.end(), [&](const Figure& f) {
            return f.quantity == FigureKind::time_per_token && std::fabs(rate.value * f.value / batch - 1) < 0.005;

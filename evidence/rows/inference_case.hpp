@@ -41,7 +41,7 @@ struct Figure {
   Count devices = 1;              ///< devices over which memory is counted
   Statistic statistic = Statistic::mean;
   bool repeats = false;  ///< equivalent to another figure of the row
-  std::string doubt;     ///< if not empty, why the row warns against the figure
+  std::string doubt;     ///< why the row casts doubt on the figure; empty: no doubt
 };
 
 struct InferenceCase {
@@ -55,7 +55,7 @@ struct InferenceCase {
   double batch = 1;            ///< sequences in flight, or clients, over all replicas
   double prompt = 0;           ///< mean prompt tokens
   double generate = 0;         ///< mean generated tokens
-  double cached = 0;           ///< cached tokens of a sequence before its prompt
+  double cached = 0;           ///< tokens of a sequence cached before its prompt
   double room = 0;             ///< cache capacity per sequence in tokens; 0: not stated
   bool decode_window = false;  ///< decode steps contain no prompts, whatever the kind
   std::optional<double>

@@ -47,7 +47,7 @@ void inference_case_fields(Io& io, C& c) {
   io.object("left_out", [&](auto& in) { in("row", c.skip); });
 }
 
-/// Facts of the run that are not inputs, and a working format other than the default.
+/// Facts about the run that are not inputs, and the working format if it is not the default.
 template <typename Io, typename C>
 void run_fields(Io& io, C& c, const Plan& usual) {
   io.object("load", [&](auto& in) { load_fields(in, c); });
@@ -70,7 +70,7 @@ Request request_of(const InferenceCase& c) {
   return r;
 }
 
-/// Inputs of the case. A mix of formats is written by name, from which its bytes follow.
+/// Inputs of the case. A format mix is written by name, which determines its bytes.
 json::Value inputs_of(const InferenceCase& c) {
   json::Value v = inputs_json(request_of(c));
   if (!c.weights_name.empty() && c.plan.weight_precision.any_held()) v["weight_precision"] = "gguf:" + c.weights_name;

@@ -17,7 +17,7 @@ const HardwareCard& preset(const std::string& name) {
   return known != read.end() ? known->second : read.emplace(name, load_hardware(name)).first->second;
 }
 
-/// Numeric fields of a device; defaults are the preset's values.
+/// Lists the numeric fields of a device; defaults are the preset's values.
 template <typename Io, typename Card>
 void device_fields(Io& io, Card& card, const HardwareCard& like) {
   io("name", card.name, like.name);

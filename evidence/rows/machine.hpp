@@ -1,6 +1,6 @@
 #pragma once
-/// The machine of a measurement as JSON: a preset's name, or an object with the most similar preset and the values that
-/// differ, in base units.
+/// The machine of a measurement as JSON: a preset's name, or an object that names the most similar preset and lists the
+/// values that differ from it, in base units.
 ///
 ///   "h100-sxm-80gb"
 ///   { "like": "h100-sxm-80gb", "name"?, "title"?, "memory_bytes"?, "cache_bytes"?, "bandwidth_bytes_per_s"?,

@@ -25,7 +25,7 @@ struct MeasurementFile {
 };
 
 /// Reads measurements; `where` names the text in errors. Throws InputError with one sentence: file, line and row. For a
-/// file in the word-based schema of earlier versions, the sentence names the command that converts it.
+/// file in the old, word-based schema, the sentence names the command that converts it.
 MeasurementFile read_measurements(std::string_view text, const std::string& where);
 MeasurementFile read_measurement_file(const std::string& path);
 

@@ -14,7 +14,7 @@ struct RowSource {
 struct MeasurementHead {
   std::string id{};
   std::string where{};    ///< file, line and row, for messages
-  std::string family{};   ///< runs of one source; "not stated" if the row does not state it
+  std::string family{};   ///< common name of one source's runs; "not stated" if the row does not state it
   std::string quality{};  ///< "A", "B", "C"; empty: not stated
   std::string model{};    ///< name; empty: not stated
   RowSource source{};

@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Whether the folder exists.
+/// Whether the measurements folder exists.
 bool has_published();
 
 /// Text of a file: training.jsonl, inference.jsonl or serving.jsonl. Throws InputError if the folder is missing or the

@@ -12,7 +12,7 @@ struct Recomputed {
   bool layers = false, core = false, norms = false, activations = false, mlp = false, up = false;
   bool alternate_products = false;  ///< every second matmul, and all element-wise operators
   Count layer_step = 1;             ///< one in this many layers is recomputed
-  Count first = 0;                  ///< number of layers; 0: not given by number
+  Count first = 0;                  ///< number of recomputed layers; 0: not stated as a number
   bool in_chunk = false;            ///< `first` counts layers in each chunk of a rank, like Megatron-LM's "block"
   double share = 1;                 ///< fraction of all layers
   Count group = 1;        ///< layers per group; only the input of the first one is saved, as in Megatron-LM's "uniform"
@@ -27,7 +27,8 @@ struct Recomputed {
 /// Recomputation that a plan states.
 Recomputed recomputed_by(const Plan& plan);
 
-/// Number of recomputed layers in a chunk of `layers`, if whole layers are recomputed; `chunks`: chunks of the model.
+/// Number of recomputed layers in a chunk of `layers` layers, if whole layers are recomputed. `chunks`: number of
+/// chunks in the model.
 Count recomputed_layers(const Recomputed& r, Count layers, Count chunks);
 
 }  // namespace llmcalc

@@ -28,7 +28,7 @@ struct RecordedSecond {
 };
 
 /// [ {"id"?, "queued_s", "first_token_s", "last_token_s", "prompt", "generated"}, ... ], returned in order of
-/// "queued_s". All seconds are on one clock. Throws InputError.
+/// "queued_s". All times are on one clock. Throws InputError.
 std::vector<RecordedRequest> read_recorded_requests(const json::Value& list, const std::string& where);
 
 /// {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting", ...], "rows"}. Throws InputError.

@@ -34,7 +34,7 @@ struct RunCase {
   bool in_step() const { return arch.has_experts() && layout.dp > 1; }
 };
 
-/// The case on a measured device other than the run's.
+/// The case moved to a measured device other than the run's.
 RunCase on_device(RunCase c, const HardwareCard& device);
 
 /// Derives the engine's stack and memory from the other members; skips the run if no memory is left for a cache.

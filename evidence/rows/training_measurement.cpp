@@ -44,7 +44,7 @@ void attention_fields(Io& io, A& a, const Plan& plan) {
   io("assumed", a.assumed);
 }
 
-/// Facts of the run without an option (SOFTWARE). `usual`: the plan from the inputs.
+/// Facts about the run that have no option (SOFTWARE). `usual`: the plan from the inputs.
 template <typename Io, typename C>
 void software_fields(Io& io, C& c, const Plan& usual) {
   io("name", c.stack.name);
