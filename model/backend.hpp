@@ -125,8 +125,8 @@ struct AttentionGradients {
   void* relative = nullptr;  ///< of the relative position biases, summed over all sequences
 };
 
-/// One matmul per group. With routing, the rows of group g are the tokens sent there; otherwise every group has the
-/// same tokens.
+/// One matmul per group. With routing, the rows of group g are the tokens routed to it; otherwise every group processes
+/// the same tokens.
 struct LinearView {
   In x = nullptr, weight = nullptr, bias = nullptr;
   Count x_stride = 0;               ///< row stride of x in elements; 0: shape.in
@@ -174,7 +174,7 @@ class Backend : public ArenaMemory {
   }
   virtual Bytes wide() const = 0;  ///< size of gradients, statistics, wide logits, master weights and moments
   virtual std::string_view name() const = 0;  ///< name of the device; on a CPU, of its instruction set
-  /// Cores of the last flash attention; empty if the backend has only one.
+  /// Cores that the last flash attention used; empty if the backend has only one kind of core.
   virtual AttentionCores attention_cores() const { return {}; }
   /// Whether the backend supports these numerics. Every backend supports the defaults and any epsilon.
   virtual bool computes(const Numerics&) const = 0;
@@ -258,27 +258,27 @@ class Backend : public ArenaMemory {
                              bool add_b) = 0;
   virtual void tanh(const Pointwise&, In /*x*/, Out /*y*/) { throw_lack(); }
   virtual void tanh_gradient(const Pointwise&, In /*x*/, In /*dy*/, Out /*dx*/, bool /*add*/) { throw_lack(); }
-  /// xIELU (arXiv:2411.13010) of x with two learned parameters, times b if given. The parameters' gradients are wide
-  /// and added.
+  /// y: xIELU (arXiv:2411.13010) of x with two learned parameters, times b if given. The parameters' gradients are wide
+  /// and accumulated.
   virtual void xielu(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, Out /*y*/) { throw_lack(); }
   virtual void xielu_gradient(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, In /*dy*/, Out /*dx*/, bool /*add_x*/,
                               Out /*db*/, bool /*add_b*/, Out /*dbends*/) {
     throw_lack();
   }
   /// Multiplies x by a learned factor in place. The gradient call accumulates dfactor (wide) from the result y and its
-  /// gradient dx, and turns dx into the gradient of x. dfactor is NaN if the factor is 0, since y then has no
+  /// gradient dx, and turns dx into the gradient of x. dfactor is NaN if the factor is 0, since y then carries no
   /// information about x.
   virtual void multiply_by_learned(const Pointwise&, In /*factor*/, Out /*x*/) { throw_lack(); }
   virtual void multiply_by_learned_gradient(const Pointwise&, In /*factor*/, In /*y*/, Out /*dx*/, Out /*dfactor*/) {
     throw_lack();
   }
-  /// y: x convolved along the tokens, followed by silu if the shape has it.
+  /// y: x convolved along the tokens, followed by silu if the shape specifies it.
   virtual void convolve(const Convolution&, const ConvolutionView&, Out /*y*/) { throw_lack(); }
   virtual void convolve_gradient(const Convolution&, const ConvolutionView&, In /*dy*/, Out /*dx*/, bool /*add*/,
                                  Out /*dw*/, Out /*db*/) {
     throw_lack();
   }
-  /// o = q' S with the state S that every token updates; in chunks if the shape has them, else token by token.
+  /// o = q' S, where every token updates the state S: in chunks if the shape specifies them, else token by token.
   virtual void recur(const LinearAttention&, const StateView&, Out /*o*/) { throw_lack(); }
   virtual void recur_gradient(const LinearAttention&, const StateView&, In /*d_o*/, const StateGradients&) {
     throw_lack();
@@ -290,8 +290,9 @@ class Backend : public ArenaMemory {
   virtual void index_scores(const IndexScores&, const IndexView&, AttentionImpl, ChosenIndex* /*chosen*/) {
     throw_lack();
   }
-  /// Gradient of the indexer's own loss, KL(target || softmax(scores of the chosen keys)) (arXiv:2512.02556, 2.1).
-  /// target: wide, (rows, keys); null: the indexer has no loss, and the scores' gradient is zero.
+  /// Computes the gradient of the indexer's own loss, KL(target || softmax(scores of the chosen keys))
+  /// (arXiv:2512.02556, 2.1). target: wide, (rows, keys); null: the indexer has no loss, and the scores' gradient is
+  /// zero.
   virtual void index_gradient(const IndexScores&, const IndexView&, const ChosenIndex* /*chosen*/, In /*target*/,
                               const IndexGradients&) {
     throw_lack();
@@ -302,8 +303,8 @@ class Backend : public ArenaMemory {
   /// y: every row of x, repeated for top_k residual streams.
   virtual void repeat(const Pointwise&, In /*x*/, Out /*y*/) { throw_lack(); }
   virtual void repeat_gradient(const Pointwise&, In /*dy*/, Out /*dx*/, bool /*add*/) { throw_lack(); }
-  /// gather: y is the sum of the streams that a sub-layer reads. spread: out is the streams updated with its result y.
-  /// See StreamView.
+  /// gather: y is the weighted sum of the streams, which a sub-layer reads. spread: out contains the streams, updated
+  /// with the sub-layer's result y. See StreamView.
   virtual void gather(const Pointwise&, const StreamView&, Out /*y*/) { throw_lack(); }
   virtual void gather_gradient(const Pointwise&, const StreamView&, In /*dy*/, const StreamGradients&) { throw_lack(); }
   virtual void spread(const Pointwise&, const StreamView&, In /*y*/, Out /*out*/) { throw_lack(); }
@@ -313,13 +314,13 @@ class Backend : public ArenaMemory {
   /// y: a mix of residual streams, in rows of s.width elements.
   virtual void mix(const Pointwise&, const MixView&, Out /*y*/) { throw_lack(); }
   virtual void mix_gradient(const Pointwise&, const MixView&, In /*dy*/, const MixGradients&) { throw_lack(); }
-  /// Dropout of x in place. mask: one byte per element; null in inference.
+  /// Applies dropout to x in place. mask: one byte per element; null in inference.
   virtual void dropout(const Pointwise&, const Dropout&, Out x, Out mask) = 0;
   virtual void dropout_gradient(const Pointwise&, const Dropout&, In mask, Out dx) = 0;
 
-  /// Softmax of the logits, the top_k renormalized to sum to 1 (Mixtral, arXiv:2401.04088); ties go to the lower
-  /// expert. gates: (rows, experts), not_chosen (model/math/routing.hpp) for experts that are not chosen. saved: wide
-  /// probabilities, then wide gates; null in inference.
+  /// Computes the softmax of the logits, with the top_k renormalized to sum to 1 (Mixtral, arXiv:2401.04088); ties go
+  /// to the lower expert. gates: (rows, experts), not_chosen (model/math/routing.hpp) for experts that are not chosen.
+  /// saved: wide probabilities, then wide gates; null in inference.
   virtual void route(const Pointwise&, In logits, Out gates, Out saved) = 0;
   virtual void route_gradient(const Pointwise&, In saved, In dgates, Out dlogits, bool add) = 0;
   /// Like route, for a router that also chooses among experts that return their input (Moe::zero_experts). Every token
@@ -351,7 +352,7 @@ class Backend : public ArenaMemory {
   virtual void combine_gradient(const Pointwise&, Count experts, In route_saved, In x, In saved, In dy, Out dx,
                                 bool add_x, Out dgates, bool add_g) = 0;
 
-  /// Mean of -log p(target) over the rows of logits, written to the backend's memory. Logits in the backend's format
+  /// Writes the mean of -log p(target) over the rows of logits to the backend's memory. Logits in the backend's format
   /// stay unchanged, and log_sums (wide) receives the log-sum-exp of every row. Without log_sums the logits are wide
   /// and may be overwritten. Targets are on the host, valid until all calls complete. If the backend runs MTP modules,
   /// rows with a negative target are excluded from the mean and have zero gradient.
@@ -370,7 +371,7 @@ class Backend : public ArenaMemory {
                                     Out /*logits*/, In /*log_sums*/) {
     throw_lack();
   }
-  /// sum += share x, single values in the backend's memory.
+  /// sum += share x, for scalars in the backend's memory.
   virtual void add_share(double /*share*/, const double* /*x*/, double* /*sum*/) { throw_lack(); }
 
   /// Adds the mean of n values to a double in the backend's memory.

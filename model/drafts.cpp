@@ -16,13 +16,14 @@ std::vector<std::int64_t> ahead(std::span<const std::int64_t> tokens, Count leng
   return all;
 }
 
-/// The texts of a drafting pass: verified tokens, followed by drafts.
+/// The sequences of a drafting pass: verified tokens, followed by drafts.
 class DraftedTexts {
  public:
   DraftedTexts(const Backend& backend, std::span<const std::int64_t> ids, Count sequences)
       : backend_(backend), ids_(ids), sequences_(sequences), queries_(static_cast<Count>(ids.size()) / sequences) {}
 
-  /// Takes the model's logits: of the last token of each text, whose tokens are then all kept, or of every token.
+  /// Takes the model's logits, either for the last token of each sequence, in which case all of its tokens are kept, or
+  /// for every token.
   void keep(const Value& logits) {
     const std::vector<std::int64_t> chosen = choices(logits);
     const Count rows = logits.rows / sequences_;
@@ -34,12 +35,12 @@ class DraftedTexts {
       known_.emplace_back(first, first + saved_).push_back(chosen[index(s * rows + (rows == 1 ? 0 : saved_ - 1))]);
     }
   }
-  /// Takes a module's logits, for one token of each text.
+  /// Takes a module's logits, for one token of each sequence.
   void draft(const Value& logits) {
     const std::vector<std::int64_t> chosen = choices(logits);
     for (Count s = 0; s < sequences_; ++s) known_[index(s)].push_back(chosen[index(s)]);
   }
-  /// The tokens k positions ahead of the pass's tokens; 0 past the end of a text.
+  /// The tokens k positions ahead of the pass's tokens; 0 past the end of a sequence.
   std::vector<std::int64_t> tokens_ahead(Count k) const {
     std::vector<std::int64_t> all;
     for (const std::vector<std::int64_t>& known : known_)
@@ -66,7 +67,7 @@ class DraftedTexts {
       chosen.push_back(std::max_element(row, row + logits.width) - row);
     return chosen;
   }
-  /// Number of drafts at the start of a text that the model also chooses.
+  /// Number of leading drafts of a sequence that the model also chooses.
   Count agreed(Count s, const std::vector<std::int64_t>& chosen) const {
     Count n = 0;
     while (n + 1 < queries_ && chosen[index(s * queries_ + n)] == ids_[index(s * queries_ + n + 1)]) ++n;

@@ -45,7 +45,7 @@ class Shapes {
     if (a_.per_layer.width > 0) layer_inputs();
     if (a_.altup) matrix("embedding.streams", a_.hidden, a_.hidden, false, Start::normal, a_.streams - 1);
   }
-  /// One bias per head and distance range, in a table for the encoder and one for the other stack.
+  /// Adds one bias per head and distance range, with separate tables for the encoder and for the other stack.
   void distances() {
     if (a_.bidirectional) matrix("embedding.encoder_distances", a_.position_rows, a_.heads, false);
     const Mixer& own = a_.mixer(a_.mixers.size());
@@ -80,7 +80,7 @@ class Shapes {
     if (a_.head_bias) vector("head.logits.bias", a_.vocabulary, Start::zero);
   }
 
-  /// Input projections of an MTP module, its layer, and the parameters it does not share with the model.
+  /// Adds an MTP module's input projections, its layer, and the parameters it does not share with the model.
   void module(Count i) {
     prefix_ = "layers." + std::to_string(i * halves(a_)) + ".";
     if (a_.mtp.own_embedding) matrix("mtp.tokens", a_.vocabulary, a_.hidden, false);
@@ -97,7 +97,7 @@ class Shapes {
   void layer(Count i, const LayerKind& kind) {
     for (Count half = 0; half < (kind.half ? 1 : halves(a_)); ++half) part(i * halves(a_) + half, kind);
   }
-  /// A layer, or one half of it.
+  /// Adds a layer, or one half of it.
   void part(Count i, const LayerKind& kind) {
     if (kind.repeats) return;
     prefix_ = "layers." + std::to_string(i) + ".";
@@ -153,7 +153,7 @@ class Shapes {
     vector(part + ".gather.bias", weights, Start::zero);
   }
 
-  /// Alternating updates and the low-rank path parallel to the mixer.
+  /// Adds the alternating updates and the low-rank path parallel to the mixer.
   void alternating() {
     scale("altup.norm", a_.hidden, false);
     matrix("altup.router", a_.streams, a_.hidden, false);
@@ -187,7 +187,7 @@ class Shapes {
     if (a_.sub_norms) scale("attn.sub_norm", m.attention_width(), false);
     gate_and_out(m);
   }
-  /// W_up norm(W_down x), `width` values over all heads.
+  /// Adds W_up norm(W_down x), with `width` values over all heads.
   void low_rank_queries(const Mixer& m, Count width) {
     matrix("attn.q_down", m.latent.q_rank, a_.hidden, m.qkv_bias);
     scale("attn.q_norm", m.latent.q_rank, false);
@@ -385,7 +385,7 @@ class Shapes {
     matrix("mlstm.gate", r.width(), a_.hidden, false);
     out("mlstm.out", r.width());
   }
-  /// A projection and a convolution of its result with `taps` weights per channel.
+  /// Adds a projection, and a convolution of its result with `taps` weights per channel.
   void convolved(const std::string& name, const Recurrent& r, Count width) {
     matrix(name, width, a_.hidden, false);
     matrix(name + "_conv", width, r.taps, r.convolution_bias);

@@ -31,7 +31,7 @@ class Replayed {
 
  private:
   std::unique_ptr<Recording> recording_;
-  Bytes rise_;  ///< growth of the arena's live bytes, at the peak of a run
+  Bytes rise_;  ///< growth of the arena's live bytes up to the peak of a run
 };
 
 /// Backend memory that the arena does not count.

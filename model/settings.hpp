@@ -14,7 +14,7 @@ struct Settings {
   double dropout = 0.1;     ///< used if the plan enables dropout
   std::uint64_t seed = 1;   ///< for dropout
   std::uint64_t steps = 0;  ///< steps trained; each has new dropout masks
-  /// Weight in the loss of the MTP modules' mean loss (Plan::mtp), as in most of DeepSeek-V3's training
+  /// Weight of the MTP modules' mean loss (Plan::mtp) in the total loss, as in most of DeepSeek-V3's training
   /// (arXiv:2412.19437, 4.2).
   double further_share = 0.3;
   Numerics numerics = {};

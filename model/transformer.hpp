@@ -1,5 +1,5 @@
 #pragma once
-/// A model that can be run: weights on a backend, steps of training, passes of inference, all bytes from one arena.
+/// A runnable model: weights on a backend, training steps and inference passes, with all memory from one arena.
 
 #include <memory>
 #include <optional>
@@ -28,7 +28,7 @@ struct Drafts {
 
 class Transformer {
  public:
-  /// Throws InputError if the model is not runnable(). seed: of the weights; see Weights.
+  /// Throws InputError if the model is not runnable(). seed: for drawing the weights; see Weights.
   Transformer(const Arch& arch, Backend& backend, const Settings& settings, std::optional<std::uint64_t> seed);
 
   const Arch& arch() const { return arch_; }
@@ -69,7 +69,7 @@ class Transformer {
   /// accepted or not.
   Drafts drafted(std::span<const std::int64_t> ids, Count sequences, Count past, Cache& cache, Trace* trace = nullptr);
   /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary). targets: the input of an
-  /// encoder-decoder's decoder, one token late; empty: the ids.
+  /// encoder-decoder's decoder, shifted right by one token; empty: the ids are used.
   std::vector<double> all_logits(std::span<const std::int64_t> ids, Count sequences,
                                  std::span<const std::int64_t> targets = {});
   Cache make_cache(Count sequences, Count tokens) {
@@ -87,7 +87,8 @@ class Transformer {
   /// Ends a forward pass with its loss: the cross-entropy of the logits. An encoder's results other than logits add
   /// their mean, as a stand-in for a task's loss.
   void ask_loss(Pass& pass, const Batch& batch, double* loss);
-  /// The same with the plan's MTP modules; the mean of their losses is weighted by Settings::further_share.
+  /// Like ask_loss(), including the plan's MTP modules; the mean of their losses is weighted by
+  /// Settings::further_share.
   void ask_losses(Pass& pass, const Batch& batch, double* loss);
   void add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                      const std::function<void()>& at_end_of_forward);

@@ -34,7 +34,7 @@ enum class StateFormat : std::uint8_t { wide, bf16, fp16 };
 struct ParameterUpdate {
   Count n = 0;
   void *gradient = nullptr, *weight = nullptr;
-  void* master = nullptr;  ///< exact weights, which `weight` stores rounded; may be null
+  void* master = nullptr;  ///< exact weights; `weight` is a rounded copy; may be null
   void* first = nullptr;   ///< first moment, or velocity
   void* second = nullptr;  ///< second moment
   bool decays = true;      ///< weight decay applies

@@ -84,7 +84,7 @@ void Weights::add_gradient(Parameter& p, const void* more) {
 
 namespace {
 
-/// Initial value of weights that all start equal.
+/// Initial value of weights that all start with the same value.
 double same_start(Start s) {
   if (s == Start::one) return 1;
   if (s == Start::half) return 0.5;
@@ -273,7 +273,8 @@ Parameter& Weights::at(Count layer, std::string_view name) {
   throw std::logic_error("unknown parameter " + std::string(name));
 }
 
-/// Returns any one parameter of an operator: either all of its parameters are trained, or all are frozen.
+/// Returns any one parameter of an operator. One is enough, since either all of its parameters are trained or all are
+/// frozen.
 const Parameter* Weights::of_operator(Count layer, std::string_view op) const {
   const std::string first = whole_name(arch_, layer, op) + ".";
   const auto it = by_name_.lower_bound(first);

@@ -1,5 +1,5 @@
 #pragma once
-/// The CPU backend in the best instruction set of this CPU.
+/// The CPU backend, using this CPU's best instruction set.
 
 #include <memory>
 #include <string_view>

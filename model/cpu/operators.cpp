@@ -1,5 +1,5 @@
-// Backends for the formats in which machines compute, compiled once for every CPU; their tiles once per instruction
-// set.
+// Backends for the formats in which machines compute, compiled once for all CPUs; their tiles are compiled once per
+// instruction set.
 
 #include "model/cpu/cpu.hpp"
 #include "model/cpu/make_backend.hpp"

@@ -30,20 +30,21 @@ inline constexpr bool threaded<Counted> = false;
 template <typename W>
 using Plain = std::conditional_t<std::is_same_v<W, float>, float, double>;
 
-/// f(i) for every i below n, in any order. `work`: elements touched per i; little work is not worth a second thread.
+/// Calls f(i) for every i below n, in any order. `work`: elements touched per i; little work is not worth a second
+/// thread.
 template <typename T, typename F>
 void each(Count n, [[maybe_unused]] Count work, const F& f) {
   share_out(n, threaded<T> && n > 1 && n * work > 16384, f);
 }
 
-/// f(first, last) for chunks of n elements; a thread runs one or more.
+/// Calls f(first, last) for chunks of n elements; each thread runs one or more chunks.
 template <typename T, typename F>
 void chunks(Count n, const F& f) {
   constexpr Count size = 8192;
   each<T>((n + size - 1) / size, size, [&](Count i) { f(i * size, std::min(n, (i + 1) * size)); });
 }
 
-/// f(first, last) for one stripe of columns per thread, so sums over rows keep their order.
+/// Calls f(first, last) for one stripe of columns per thread, so that sums over rows keep their order.
 template <typename T, typename F>
 void stripes(Count columns, Count rows, const F& f) {
   constexpr Count line = 64;
@@ -51,7 +52,7 @@ void stripes(Count columns, Count rows, const F& f) {
   each<T>((columns + size - 1) / size, size * rows, [&](Count i) { f(i * size, std::min(columns, (i + 1) * size)); });
 }
 
-/// f(i) for every i of [first, last), vectorized: f(i) must not touch data of another i.
+/// Calls f(i) for every i in [first, last), vectorized: f(i) must not touch data of another i.
 template <typename T, typename F>
 LLMCALC_INLINE void lanes(Count first, Count last, const F& f) {
   if constexpr (threaded<T>) {
@@ -85,7 +86,8 @@ LLMCALC_INLINE void fetch_ahead(Count at, Count n, const X*... arrays) {
   (fetch(arrays + at + ahead, std::min(n - at - ahead, fetched_block)), ...);
 }
 
-/// f(first, last) for all n elements in short blocks, on all cores. Prefetches `arrays`, which f reads and writes.
+/// Calls f(first, last) for all n elements in short blocks, on all cores. Prefetches `arrays`, which f reads and
+/// writes.
 template <typename T, typename F, typename... X>
 void fetched_blocks(Count n, const F& f, const X*... arrays) {
   chunks<T>(n, [&](Count first, Count last) {
@@ -96,7 +98,7 @@ void fetched_blocks(Count n, const F& f, const X*... arrays) {
   });
 }
 
-/// f(i) for every i below n, vectorized, on all cores.
+/// Calls f(i) for every i below n, vectorized, on all cores.
 template <typename T, typename F, typename... X>
 void everywhere(Count n, const F& f, const X*... arrays) {
   fetched_blocks<T>(

@@ -14,8 +14,8 @@ inline constexpr Count philox_blocks = 32;
 
 #ifdef __AVX512F__
 
-/// The low and high halves of 16 products of 32 bits each, which compilers would build from slow 64-bit ones. All-ones
-/// masks avoid a warning of GCC 12 in a GCC header (GCC bug 105593).
+/// The low and high halves of 16 products of 32 bits each, which compilers would otherwise compute with slow 64-bit
+/// products. All-ones masks avoid a warning of GCC 12 in a GCC header (GCC bug 105593).
 struct Product32 {
   __m512i low, high;
   Product32(__m512i a, std::uint32_t by) {
@@ -57,8 +57,8 @@ struct SixteenBlocks {
   }
 };
 
-/// The words of blocks [first, first + 32), first a multiple of 32: word w of block i is words[4 i + w]. Interleaves
-/// two sets of sixteen, since each round depends on the one before.
+/// Generates blocks [first, first + 32), where first is a multiple of 32: word w of block i is words[4 i + w].
+/// Interleaves two sets of sixteen, since each round depends on the one before.
 inline void philox_words(RandomKey key, std::uint64_t first, std::uint32_t* words) {
   SixteenBlocks left(random_counter(first)), right(random_counter(first + 16));
   for (int round = 0; round < 10; ++round) {

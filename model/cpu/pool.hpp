@@ -1,5 +1,5 @@
 #pragma once
-/// A pool of reused memory blocks, so the system does not map fresh pages at every operator.
+/// A pool of reused memory blocks, so that the system does not map fresh pages for every operator.
 
 #include <cstdlib>
 #include <map>

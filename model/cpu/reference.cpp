@@ -1,4 +1,4 @@
-// The reference number types, compiled once for every CPU, with separate tiles.
+// Backends for the reference number types, compiled once for all CPUs, with separate tiles.
 
 #include "model/cpu/cpu.hpp"
 #include "model/cpu/make_backend.hpp"

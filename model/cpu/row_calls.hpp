@@ -1,5 +1,5 @@
 #pragma once
-/// The tiles of the instruction set in use, under the names of rows.hpp.
+/// The tiles of the instruction set in use, under the names that they have in rows.hpp.
 
 #include "model/cpu/parallel.hpp"
 #include "model/cpu/philox.hpp"
@@ -172,7 +172,7 @@ void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, 
   return tiles_of<T>().multiply_square(s, row, column, rows, columns, a, b, sum, ld, add);
 }
 
-/// Rare activations, compiled with the operators.
+/// Rarely used activations, compiled with the operators.
 template <typename F, typename W>
 [[gnu::noinline]] void value_row(Count n, const W* x, W* y) {
   lanes<W>(0, n, [=](Count i) { y[i] = F::value(x[i]); });

@@ -49,7 +49,7 @@ void narrow_by_software(Count n, const float* from, T* to) {
 
 #ifdef __AVX512F__
 
-/// to[i] = from[i], rounded by a CPU instruction, which flushes values below 2^-126 to 0: blocks that contain any are
+/// to[i] = from[i], rounded by a CPU instruction. It flushes values below 2^-126 to 0, so blocks that contain any are
 /// rounded in software.
 [[gnu::target("avx512bf16")]] inline void narrow_by_instruction(Count n, const float* from, bf16* to) {
   __mmask16 tiny = 0;
@@ -185,8 +185,8 @@ template <typename W>
     lanes<W>(0, n, [=](Count i) { y[i] = (x[i] - m) * f * w[i] + b[i]; });
 }
 
-/// dx of one row: inverse (g - mean(g) - n mean(g n)), where g = dy w and n is the normalized row; RMSNorm omits
-/// mean(g). Adds dy n and dy to the sums. A null w means all ones.
+/// Computes dx of one row: inverse (g - mean(g) - n mean(g n)), where g = dy w and n is the normalized row; RMSNorm
+/// omits mean(g). Adds dy n and dy to the sums. A null w means all ones.
 template <typename W>
 [[gnu::noinline]] void norm_row_gradient(const Norm& s, const W* x, const W* d, const W* w, RowStatistics<W> st, W* dx,
                                          bool add, WeightSums<W> sums) {
@@ -260,7 +260,7 @@ template <typename W>
   lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
 }
 
-/// One step on n weights and their moments.
+/// Applies one AdamW step to n weights and their moments.
 template <typename W>
 [[gnu::noinline]] void adam_row(const AdamNumbers<W>& o, Count n, const W* g, W* weight, W* m, W* v) {
   lanes<W>(0, n, [=](Count i) {
@@ -294,7 +294,7 @@ inline std::uint32_t first_that_stays(double p) {
   return static_cast<std::uint32_t>(std::ceil(static_cast<double>(static_cast<float>(p)) * (1 << 24))) << 8U;
 }
 
-/// Dropout factors of elements [first, first + dice): 1/(1 - p), or 0 if dropped; first: a multiple of dice.
+/// Draws the dropout factors of elements [first, first + dice): 1/(1 - p), or 0 if dropped; first: a multiple of dice.
 template <typename W>
 [[gnu::noinline]] void throw_dice(const Dropout& d, Count first, W* factor) {
   const std::uint32_t least = first_that_stays(d.p);
@@ -322,7 +322,7 @@ void dot_rows(Count n, Count width, const Wide<X>* x, const X* rows, Count strid
   dot_rows<X>(n, {x, width}, rows, stride, nullptr, 0, to);
 }
 
-/// y += the sum of c_j times row j, in order, for `registers` registers of elements, which stay there.
+/// y += the sum of c_j times row j, in order. y has `registers` registers' worth of elements, which stay in registers.
 template <Count registers, typename X>
 LLMCALC_INLINE void add_columns_times(Count n, const float* c, const X* rows, Count stride, float* y) {
   Floats<register_floats> sums[registers];

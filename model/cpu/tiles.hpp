@@ -36,7 +36,7 @@ struct WeightSums {
   W *weight = nullptr, *bias = nullptr;
 };
 
-/// A sum of exponentials in row_block parts, each times e^-most.
+/// A sum of exponentials, in row_block partial sums, each scaled by e^-most.
 template <typename W>
 struct OnlineSum {
   W sums[row_block] = {}, most;
@@ -62,7 +62,7 @@ struct SplitRow {
   Count rest = 0;
 };
 
-/// Tiles on wide elements: see the functions of these names in rows.hpp.
+/// Tile operations on wide elements: see the functions with these names in rows.hpp.
 template <typename W>
 struct WideTiles {
   void (*add_rows)(Count, const W*, const W*, W*);
@@ -87,7 +87,7 @@ struct WideTiles {
   void (*product_with_rows)(Count, Count, Count, const W*, const W*, W*);
 };
 
-/// Tiles on elements in their stored format.
+/// Tile operations on elements in their stored format.
 template <typename T>
 struct Tiles {
   using W = Wide<T>;

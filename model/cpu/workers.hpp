@@ -6,7 +6,7 @@
 
 namespace llmcalc::model {
 
-/// Number of threads of a loop: the environment variable OMP_NUM_THREADS, otherwise the number of cores.
+/// Number of threads that run a loop: the environment variable OMP_NUM_THREADS, otherwise the number of cores.
 Count threads();
 void set_threads(Count n);
 
@@ -18,7 +18,7 @@ using RangeBody = void (*)(const void* context, Count first, Count last);
 /// loop runs, or if there is not `enough` work for two.
 void share_out(Count n, bool enough, RangeBody body, const void* context);
 
-/// f(i) for every i below n, in any order, on all threads, with one copy of f's code.
+/// Calls f(i) for every i below n, in any order, on all threads, with one copy of f's code.
 template <typename F>
 void share_out(Count n, bool enough, const F& f) {
   share_out(

@@ -8,7 +8,7 @@
 namespace llmcalc::model::cuda {
 
 /// Copies row r of `width` elements to to[places.to(r)] from from[places.from(r)]; skips it if places.to(r) is
-/// negative. i counts packs.
+/// negative. i is the index of a pack.
 template <typename T, int N, typename Places>
 struct CopyRows {
   Count width;
@@ -53,7 +53,7 @@ void rows_of_positions(Device& device, const Lookup& s, Count queries, const Mov
   copy_rows(device, s.tokens, s.width, PositionPlaces{queries, s.width, past}, true, table, y);
 }
 
-/// Token t of a sequence goes to slot (past + t) mod capacity; of the tokens that share a slot, the last one remains.
+/// Token t of a sequence goes to slot (past + t) mod capacity; if several tokens share a slot, the last one remains.
 struct CachePlaces {
   Count queries, capacity, stride, row;
   Moved<Count> past;

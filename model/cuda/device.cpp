@@ -60,7 +60,7 @@ void destroy(const Product& p) {
 
 void check(cudaError_t e, const char* what) {
   if (e == cudaSuccess) return;
-  (void)cudaGetLastError();  // reported here, so the next launch does not find it
+  (void)cudaGetLastError();  // reported here, so that the next launch does not report it again
   if (e == cudaErrorMemoryAllocation) refuse_memory(what);
   throw failed(what, cudaGetErrorString(e));
 }

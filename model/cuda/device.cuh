@@ -70,10 +70,10 @@ class GpuDevice {
   void launch(const Kernel& kernel, Count blocks, int threads, Count room);
 
   /// C = op(A) op(B), added to C if s.add. A and B are bf16 or float; C is float or has the format of A. `timed`: the
-  /// first matmul of a shape, unless it adds to C, times algorithms with C, which it overwrites, as output, so the
-  /// search takes no extra memory. This pays off for recurring shapes. `bias`: one element in C's format for every
-  /// column of C, whose rows must then be contiguous. Returns true if the epilogue has added the bias, with one
-  /// rounding of the sum; false without a bias, if no algorithm supports it, or if results are deterministic.
+  /// first matmul of a shape, unless it adds to C, times the available algorithms. They all write to C, so the search
+  /// takes no extra memory. This pays off for recurring shapes. `bias`: one element in C's format for every column of
+  /// C, whose rows must then be contiguous. Returns true if the epilogue has added the bias, with one rounding of the
+  /// sum; false without a bias, if no algorithm supports it, or if results are deterministic.
   bool matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
               bool timed = true, const void* bias = nullptr);
 

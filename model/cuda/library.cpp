@@ -1,4 +1,4 @@
-// The shared library that programs open if a GPU is requested.
+// The shared library that a program opens if a GPU is requested.
 
 #include <array>
 #include <cstdio>
@@ -66,8 +66,8 @@ Opened& opened(int index) {
   return one;
 }
 
-/// A backend. The device and its instruments outlive everything that the backend runs. The instruments are never
-/// destroyed, because their libraries may be unloaded first when the program ends.
+/// Creates a backend. The device and its instruments outlive everything that the backend runs. The instruments are
+/// never destroyed, because their libraries may be unloaded first when the program ends.
 Backend* made(int index, bool bf16_numbers, bool poison) {
   Opened& gpu = opened(index);
   gpu.device.set_deterministic(deterministic());

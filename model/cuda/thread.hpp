@@ -22,7 +22,7 @@ class GpuThread {
   __device__ int size() const { return static_cast<int>(blockDim.x); }
   /// Waits for all threads of the block, and makes their writes visible.
   __device__ void sync() const { __syncthreads(); }
-  /// The value of the lane whose index differs in these bits. Must be called by whole warps.
+  /// The value of the lane whose index differs from this lane's in these bits. Must be called by whole warps.
   template <typename W>
   __device__ W across(W v, int bits) const {
     return __shfl_xor_sync(0xffffffffU, v, bits);
@@ -75,7 +75,7 @@ class GpuThread {
   }
 
   // ---- asynchronous copies into shared memory
-  /// Copies 16 or 4 bytes, aligned to their size; zeros unless `there`.
+  /// Copies 16 or 4 bytes, aligned to their size; writes zeros unless `there`.
   template <int bytes>
   __device__ void cp_async(unsigned at, const void* from, bool there) const {
     const int read = there ? bytes : 0;
@@ -86,9 +86,9 @@ class GpuThread {
       asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address() + at), "l"(from), "r"(read)
                    : "memory");
   }
-  /// Makes the copies since the last commit a group.
+  /// Groups the copies started since the last commit.
   __device__ void cp_async_commit() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
-  /// Waits until all groups of this thread but the `left` latest have arrived.
+  /// Waits until all of this thread's groups except the latest `left` have arrived.
   template <int left>
   __device__ void cp_async_wait() const {
     asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
@@ -99,7 +99,7 @@ class GpuThread {
 };
 #endif
 
-/// A kernel for one number of threads, which also sets the number of blocks that a multiprocessor should hold.
+/// A kernel for a fixed number of threads, which also specifies how many blocks a multiprocessor should hold.
 template <typename Kernel>
 concept FixedSize = requires {
   Kernel::threads;
@@ -141,8 +141,8 @@ LLMCALC_HD W block_most(const Thread& t, W v, W* room) {
 }
 
 /// Computes N sums over groups of `lanes` neighboring lanes together: each lane ends with one of the sums, whose index
-/// is returned. Lanes exchange halves while there are several (N - 1 exchanges in all, not N per step). N and lanes:
-/// powers of two, N <= lanes.
+/// is returned. While several sums remain, lanes exchange halves of them (N - 1 exchanges in all, not N per step). N
+/// and lanes: powers of two, N <= lanes.
 template <int N, typename Thread, typename W>
 LLMCALC_HD int lane_sums(const Thread& t, W* v, int lanes) {
   const int bits = lanes / 2;
@@ -160,13 +160,13 @@ LLMCALC_HD int lane_sums(const Thread& t, W* v, int lanes) {
   }
 }
 
-/// f(i) for every i below n, distributed over the threads of a block.
+/// Calls f(i) for every i below n, distributed over the threads of a block.
 template <typename Thread, typename F>
 LLMCALC_HD void in_block(const Thread& t, Count n, const F& f) {
   for (Count i = t.index(); i < n; i += t.size()) f(i);
 }
 
-/// f(i) for every i below n, distributed over any number of threads, which do not wait for each other.
+/// Calls f(i) for every i below n, distributed over any number of threads, which do not wait for each other.
 template <typename F>
 struct Everywhere {
   static constexpr bool alone = true;

@@ -8,7 +8,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Device memory for as long as an operator runs.
+/// Device memory that exists while an operator runs.
 template <typename Device, typename X>
 class DeviceWorkspace {
  public:

@@ -6,12 +6,13 @@
 
 namespace llmcalc::model {
 
-/// stacked_streams: x, and its projections at its magnitude. merged_streams: the mean of the first stream and
+/// stacked_streams: x, and its projections rescaled to its magnitude. merged_streams: the mean of the first stream and
 /// projections of the other streams, for the last `rows` tokens.
 Value stacked_streams(Pass& p, Value x);
 Value merged_streams(Pass& p, Value x, Count rows);
 
-/// The streams, the first of which is a layer's input; and the same streams corrected by the layer's result.
+/// predicted_streams: the streams, the first of which is a layer's input. corrected_streams: the same streams,
+/// corrected by the layer's result.
 Value predicted_streams(Pass& p, Value x);
 Value corrected_streams(Pass& p, Value predicted, Value result);
 

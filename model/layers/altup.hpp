@@ -21,12 +21,12 @@ struct StackView {
 class AltUpKernels {
  public:
   virtual ~AltUpKernels() = default;
-  /// y: x, and its n - 1 projections at its magnitude.
+  /// y: x, and its n - 1 projections rescaled to its magnitude.
   virtual void stack(const Pointwise&, const StackView&, void* y) = 0;
   virtual void stack_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
                               GradientPlace dprojected) = 0;
-  /// y: the mean of the first stream of x and of projections of the other streams, at its magnitude. dx: gradient of
-  /// the same rows.
+  /// y: the mean of the first stream of x and of projections of the other streams, rescaled to the first stream's
+  /// magnitude. dx: gradient of the same rows.
   virtual void merge(const Pointwise&, const StackView&, void* y) = 0;
   virtual void merge_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
                               GradientPlace dprojected) = 0;

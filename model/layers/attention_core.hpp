@@ -35,7 +35,7 @@ constexpr std::string_view name(CoreObstacle o) {
 /// A core that ran.
 struct CoreRun {
   AttentionCore core = AttentionCore::plain;
-  std::optional<CoreObstacle> obstacle = {};  ///< to a faster core; absent: the fastest core ran
+  std::optional<CoreObstacle> obstacle = {};  ///< why no faster core ran; absent: the fastest core ran
   bool operator==(const CoreRun&) const = default;
 };
 

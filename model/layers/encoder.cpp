@@ -48,7 +48,7 @@ void Pass::mean(const Value& y, double* to) {
     });
 }
 
-/// The gradient overwrites the result, as with logits.
+/// Overwrites the result with its gradient in backward, as with logits.
 void Pass::judge(std::string_view op, const Value& y) {
   if (!step_.training) return;
   judged_.push_back(y);

@@ -55,7 +55,8 @@ LowRankQueries low_rank_queries(Pass& p, const Value& x) {
   return {std::move(q), std::move(c)};
 }
 
-/// Values may be the keys before their norm. A layer without its own keys and values reads an earlier layer's.
+/// Queries, keys and values. Values may be the keys before their norm. A layer without its own keys and values reads an
+/// earlier layer's.
 FusedQkv projections(Pass& p, const Value& x) {
   const Mixer& m = p.mixer();
   Value q = m.latent.q_rank > 0 ? low_rank_queries(p, x).q : p.linear("attn.q", x);

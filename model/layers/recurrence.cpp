@@ -205,8 +205,8 @@ class RecurrenceRun {
     Value share = p_.linear("rwkv.value_up", mixed("rwkv.value_down", for_value));
     return p_.blend("rwkv.value_mix", std::move(v), p_.given().v, std::move(share));
   }
-  /// Five mixes, with shares adjusted by a low-rank projection of another mix. Their operator caches the last token for
-  /// both.
+  /// Five mixes, with shares adjusted by a low-rank projection of another mix. The operator of the five mixes caches
+  /// the last token, also for this other mix.
   Value moved_mixes() {
     Value low = p_.linear("rwkv.mix_down", p_.peek("rwkv.shift", "rwkv.mix", x_));
     Value moves = p_.grouped("rwkv.mix_up", p_.tanh("rwkv.mix_act", std::move(low)));

@@ -60,8 +60,8 @@ inline void slow_by_yarn(const Rope& r, Count width, std::vector<double>& f) {
 }
 
 /// Rotations of the (width + 1) / 2 pairs of `width` values: base^(-2i/width) radians per position, scaled as r
-/// specifies. `length`: tokens of the text, for dynamic scaling. The scaled forms follow hf modeling_rope_utils.py,
-/// whose function names are given with each.
+/// specifies. `length`: number of tokens in the sequence, for dynamic scaling. The scaled forms follow hf
+/// modeling_rope_utils.py, whose function names are given in the comments above.
 inline Rotary rotary(const Rope& r, Count width, Count length) {
   const double base = r.scaling == RopeScaling::dynamic ? stretched_base(r, width, length) : r.base;
   Rotary turns{plain_frequencies(base, width), r.scaling == RopeScaling::yarn ? r.attention_factor : 1};

@@ -9,15 +9,16 @@
 
 namespace llmcalc::model {
 
-/// Gate of an expert that was not chosen; learned factors keep all other gates far from it.
+/// Gate of an expert that was not chosen. All other gates stay far from this value, even if multiplied by learned
+/// factors.
 inline constexpr double not_chosen = -1e30;
 template <typename W>
 bool is_chosen(W gate) {
   return !(gate < number<W>(not_chosen / 1e10));
 }
 
-/// Expert e has rows first[e] to first[e + 1]; row r holds token token[r]. Token t's rows are the top_k elements of
-/// `row` from t top_k on, in expert order.
+/// Expert e has rows first[e] to first[e + 1]; row r belongs to token token[r]. Token t's rows are the top_k elements
+/// of `row` from t top_k on, in expert order.
 struct TokenRouting {
   std::vector<Count> first, token, row;
   Count top_k = 0;

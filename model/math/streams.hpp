@@ -1,6 +1,6 @@
 #pragma once
 /// Weights of hyper-connections (mHC, arXiv:2512.24880; hf deepseek_v4/modeling_deepseek_v4.py) for one token, from the
-/// values that a matrix computes of n residual streams, and their gradient.
+/// values that a matrix computes from n residual streams, and their gradient.
 
 #include "calc/units.hpp"
 #include "model/math/activation.hpp"

@@ -73,7 +73,8 @@ void Pass::chunk_backward(const ChunkedHead& h, Count first, Count n) {
   });
 }
 
-/// After forward, the gradient of x is stored in place of x, along with one chunk's buffers.
+/// Computes the loss chunk by chunk. After forward, the gradient of x is stored in place of x, along with one chunk's
+/// buffers.
 void Pass::chunked_loss(std::string_view op, Value given, std::span<const std::int64_t> targets, double* mean) {
   ChunkedHead h{.product = "head.logits", .loss = op, .x = std::move(given), .targets = targets};
   h.w = &matrix(h.product);

@@ -19,7 +19,7 @@ Value norm(Pass& p, std::string_view op, Value x) {
                 {.rows = rows, .width = p.arch().hidden, .centered = p.arch().norm != NormKind::rms_norm});
 }
 
-/// The same norm, over the width of x.
+/// Like norm(), but over the width of x.
 Value own_norm(Pass& p, std::string_view op, Value x) {
   const Norm shape{.rows = x.rows, .width = x.width, .centered = p.arch().norm != NormKind::rms_norm};
   return p.norm(op, std::move(x), shape);
@@ -228,7 +228,8 @@ Value mlp_layer(Pass& p, Value x) {
                    [&residual](Pass& pass, Value in) { return mlp(pass, std::move(in), std::exchange(residual, {})); });
 }
 
-/// The mixer on the first of the streams x, to which it is added, and the low-rank path.
+/// Runs the mixer on the first of the streams x. Returns that stream plus the mixer's result and, if the model has it,
+/// the low-rank path.
 Value mixer_of_first(Pass& p, const Value& x) {
   const Arch& a = p.arch();
   const Norm shape{.rows = x.rows, .width = a.hidden, .centered = a.norm != NormKind::rms_norm};
@@ -340,7 +341,7 @@ Named pooled(Pass& p, const Value& x) {
   return {"head.sentence_pair", p.linear("head.sentence_pair", std::move(y))};
 }
 
-/// The final norm, of every token or of one per sequence.
+/// The final norm, for every token or for one per sequence.
 Value final_norm(Pass& p, Value x, std::optional<Count> token) {
   const Arch& a = p.arch();
   const Step& s = p.step();
@@ -349,7 +350,7 @@ Value final_norm(Pass& p, Value x, std::optional<Count> token) {
   return p.norm("head.norm", std::move(x), one, s.queries * a.hidden, *token * a.hidden);
 }
 
-/// Norm and logits, of every token or of one per sequence.
+/// Norm and logits, for every token or for one per sequence.
 Value logits(Pass& p, Value x, bool normed, std::optional<Count> token) {
   const Arch& a = p.arch();
   p.look_at(token);
@@ -365,8 +366,8 @@ Value gated_logits(Pass& p, Value x, std::optional<Count> token) {
   return logits(p, std::move(x), false, token);
 }
 
-/// Final norm and head; when generating, of the last token of each sequence. Models without logits return the pooler's
-/// result, the final norm of all tokens, or x.
+/// Final norm and head; when generating, only for the last token of each sequence. Models without logits return the
+/// pooler's result, the final norm of all tokens, or x.
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
@@ -389,7 +390,7 @@ Value head(Pass& p, Value x) {
   return logits(p, own_norm(p, "head.transform_norm", std::move(x)), false, token);
 }
 
-/// Layers in groups, saving only each group's input (Megatron-LM's uniform recomputation).
+/// Runs the layers in groups, saving only each group's input (Megatron-LM's uniform recomputation).
 Value groups_of_layers(Pass& p, Value x) {
   const Count layers = p.arch().layers, size = p.plan().recompute_layers;
   for (Count first = 0; first < layers; first += size) {

@@ -19,14 +19,14 @@ bool recomputes_in_groups(const Arch& arch);
 bool trains_in_part(const Arch& arch);
 /// Input of an MTP module.
 struct Further {
-  std::span<const std::int64_t> ids;  ///< of module k, for each token of the pass: the token k positions ahead
+  std::span<const std::int64_t> ids;  ///< for module k: for each token of the pass, the token k positions ahead
   Count token = 0;  ///< token of each sequence whose logits the module's head computes; in training, all
 };
 
 /// Receives the logits of the model (k = 0) and of each module; returns the next module's input.
 using TakeLogits = std::function<Further(Count k, Value logits)>;
 
-/// forward(), then the step's modules in sequence (DeepSeek-V3, arXiv:2412.19437, 2.2).
+/// Runs forward(), then the step's modules in sequence (DeepSeek-V3, arXiv:2412.19437, 2.2).
 void forward_further(Pass& p, std::span<const std::int64_t> ids, const TakeLogits& take);
 
 }  // namespace llmcalc::model

@@ -23,7 +23,7 @@ void Pass::give_layers(Value e) {
   layer_inputs_ = std::move(e);
 }
 
-/// In backward, overwrites the part with its gradient.
+/// Returns the current layer's part of e. In backward, the part is overwritten by its gradient.
 Pass::LayerInput Pass::layer_input() {
   const Count width = arch_.per_layer.width;
   const LayerInput part{.all = layer_inputs_.data,

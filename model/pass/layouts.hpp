@@ -31,7 +31,7 @@ struct KeysAndValues {
   Value k, v;
 };
 
-/// Locations of a recurrence's inputs among its operands; the kind determines their meaning.
+/// Locations of a recurrence's inputs among its operands; `kind` determines their meaning.
 struct StateLayout {
   RecurrentKind kind = RecurrentKind::none;
   HeadPart q{}, k{}, v{}, decay{}, beta{}, removed{};

@@ -44,7 +44,7 @@ void Pass::look_up(std::string_view op, const Lookup& s, const Ids& ids, const P
 
 void Pass::look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                             const std::shared_ptr<TapeSlot>& y) {
-  const Tensor dy = taken(y);  // no longer shared by now
+  const Tensor dy = taken(y);  // no longer shared at this point
   const double scale = reads_tokens(op) ? numerics().embedding_scale : 1;
   if (scale != 1) backend_.multiply_all(mul(s.tokens, s.width), scale, dy->data());
   backend_.lookup_gradient(s, ids, at, dy->data(), sum(&table));
@@ -336,7 +336,7 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
 }
 
 // ---- y = f x in place, with one learned f: dx = f dy, and df = the sum of dy x, where x = y / f. The next layer saves
-// y as its input anyway, so y is only held longer.
+// y as its input anyway, so y merely lives longer.
 
 void Pass::multiply_by(std::string_view op, Value& x) {
   Parameter* const f = weight(op, "factor");

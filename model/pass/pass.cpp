@@ -134,7 +134,7 @@ Parameter* Pass::weight(std::string_view op, std::string_view what) const {
   const std::string name = std::string(op) + "." + std::string(what);
   Parameter* const own = weights_.find(layer_, name);
   if (own == nullptr && in_module()) return weights_.find(-1, name);
-  constexpr std::string_view again = "altup.result_";  // alternating updates: the norm and router of the prediction
+  constexpr std::string_view again = "altup.result_";  // alternating updates share the prediction's norm and router
   if (own == nullptr && name.starts_with(again)) return weights_.find(layer_, "altup." + name.substr(again.size()));
   return own;
 }

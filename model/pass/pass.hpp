@@ -194,13 +194,13 @@ class Pass {
   Value combine(std::string_view op, Value x, Value gates);
   /// y plus x times the gates of the experts that return their input.
   Value add_own(std::string_view op, Value y, Value x, Value gates);
-  /// Mean cross-entropy plus the mean of every result that judge() took, written to the backend's memory.
+  /// Writes the mean cross-entropy, plus the mean of every result that judge() took, to the backend's memory.
   void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
-  /// Cross-entropy of the rows that have a target, which is not negative. Its mean goes to `mean` and, times `share`,
-  /// is added to `sum`, both in the backend's memory.
+  /// Computes the cross-entropy over the rows that have a target, that is, a non-negative one. Its mean goes to `mean`
+  /// and, times `share`, is added to `sum`, both in the backend's memory.
   void further_loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double share,
                     double* mean, double* sum);
-  /// The mean of the result, for a model without logits.
+  /// Computes the mean of the result, for a model without logits.
   void mean(const Value& result, double* to);
   /// Adds the mean of the result of `op`, which no operator reads, to the loss of the logits.
   void judge(std::string_view op, const Value& result);

@@ -13,7 +13,7 @@ namespace llmcalc::model {
 /// State of a value that outlives its data.
 struct TapeSlot {
   Tensor gradient;     ///< of the loss, once backward has reached this point
-  bool asks = true;    ///< requires a gradient: a parameter before it is trained
+  bool asks = true;    ///< requires a gradient, because a parameter before it is trained
   bool apart = false;  ///< its gradient needs a separate buffer: dropout modifies it in place, or other gradients are
                        ///< added to the shared buffer before it is read
   std::function<Tensor()> recompute;  ///< recomputes a value that is not saved
@@ -28,7 +28,7 @@ struct Value {
   Count elements() const { return mul(rows, width); }
 };
 
-/// Takes the gradient of a result, which is freed at the end of the rule.
+/// Takes over the gradient of a result, so that it is freed at the end of the rule.
 inline Tensor taken(const std::shared_ptr<TapeSlot>& slot) { return std::exchange(slot->gradient, nullptr); }
 
 class Tape {

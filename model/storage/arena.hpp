@@ -75,7 +75,7 @@ using Tensor = std::shared_ptr<Buffer>;
 
 inline void* data(const Tensor& t) { return t ? t->data() : nullptr; }
 
-/// Counts requested bytes exactly, excluding alignment and reuse in the memory below.
+/// Counts requested bytes exactly, excluding alignment and reuse in the underlying memory.
 class Arena {
  public:
   explicit Arena(ArenaMemory& memory) : memory_(memory) {}

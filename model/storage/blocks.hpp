@@ -19,7 +19,7 @@ namespace llmcalc::model {
 /// Whether the format uses these blocks.
 bool is_block_format(DType format);
 
-/// Writes into a zeroed block. `from`: its values; those missing in a short row are zeros.
+/// Encodes values into a zeroed block. `from`: the block's values; values missing in a short row are zeros.
 void encode_block(DType format, std::span<const float> from, std::byte* to);
 /// Decodes the first values of a block.
 void decode_block(DType format, const std::byte* from, std::span<float> to);

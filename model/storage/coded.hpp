@@ -1,7 +1,7 @@
 #pragma once
-/// Values in the formats of weights and caches: quantized values, scales and zero points in exactly the bytes that
-/// calc/formats/dtype.hpp counts. Quantized values precede scales, or both are interleaved by block; files may order
-/// the same bytes differently. GGUF's K blocks keep ggml's order (model/storage/blocks.hpp).
+/// Storage of values in the formats of weights and caches: quantized values, scales and zero points in exactly the
+/// bytes that calc/formats/dtype.hpp counts. Quantized values precede scales, or both are interleaved by block; files
+/// may order the same bytes differently. GGUF's K blocks keep ggml's order (model/storage/blocks.hpp).
 
 #include <cstddef>
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace llmcalc::model {
 
-/// Whether the format can be encoded. Missing: GGUF's IQ1 to IQ3, TQ, q1_0 and q2_0 blocks; int4, which has no scale;
-/// gptq-act, whose column order comes from data.
+/// Whether the format can be encoded. Not supported: GGUF's IQ1 to IQ3, TQ, q1_0 and q2_0 blocks; int4, which has no
+/// scale; gptq-act, whose column order comes from data.
 bool can_code(DType format);
 
 /// A (rows, width) tensor. `row_alone`: a single cache row, which has no tensor-wide scale.

@@ -20,7 +20,7 @@ std::optional<Bytes> of_machine() {
   return std::nullopt;
 }
 
-/// Limit minus use of the control group that this process sees as its root, such as a container's.
+/// Limit minus usage of the control group that this process sees as its root, such as a container's.
 std::optional<Bytes> of_group() {
   Count limit = 0, used = 0;
   if (!(std::ifstream("/sys/fs/cgroup/memory.max") >> limit)) return std::nullopt;  // "max", or no such file

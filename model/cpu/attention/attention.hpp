@@ -51,7 +51,7 @@ struct KeySums {
 
 /// Gradients of one row's query, and its contribution to keys and values, from the row's probabilities p before and
 /// after dropout and dp = do . v: ds = p (dp - sum p dp) scale. `keep`: the dropout factors; `slope`: the derivative of
-/// a cap of the scores s, 1 - (s / cap)^2.
+/// the cap on the scores s, 1 - (s / cap)^2.
 template <typename T>
 struct RowGradient {
   using W = Wide<T>;
@@ -103,7 +103,7 @@ struct RowGradient {
   }
 };
 
-/// The gradient of keys that are also the values: the sum of both.
+/// Writes the gradient of keys that are also the values: the sum of both gradients.
 template <typename T>
 void write_shared_keys(const CoreHead<T>& c, const AttentionGradients& to, const KeySums<T>& sums) {
   for (Count j = 0; j < all_keys(c.s); ++j) {

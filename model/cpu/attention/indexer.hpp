@@ -18,11 +18,11 @@ class IndexRow {
       : s_(s), in_(in), sequence_(sequence), query_(query) {}
   /// The query's token, which sees tokens up to itself.
   Count token() const { return s_.past() + query_; }
-  /// Number of keys that it sees: tokens up to its own, or complete groups of tokens.
+  /// Number of keys that the query sees: tokens up to its own, or complete groups of tokens.
   Count seen() const { return s_.pooled > 0 ? (token() + 1) / s_.pooled : token() + 1; }
   Count heads() const { return s_.heads; }
 
-  /// q k' of every head with every key; the heads of a key are adjacent.
+  /// Computes q k' of every head with every key; a key's results for all heads are adjacent.
   void products(const Keys& keys, W* to) const {
     for (Count i = 0; i < keys.n; ++i)
       for (Count h = 0; h < s_.heads; ++h) *to++ = dot(s_.width, q(h), k(keys[i]));
@@ -71,7 +71,7 @@ class IndexRow {
   Count sequence_, query_;
 };
 
-/// Indices of the `most` greatest of n scores, ascending, padded with -1 up to `each`.
+/// Writes the indices of the `most` greatest of n scores, in ascending order, padded with -1 up to `each`.
 template <typename W>
 void choose(const W* score, Count n, Count most, ChosenIndex* to, Count each) {
   thread_local std::vector<ChosenIndex> order;
@@ -87,7 +87,7 @@ void choose(const W* score, Count n, Count most, ChosenIndex* to, Count each) {
   std::fill_n(to + saved, each - saved, -1);
 }
 
-/// The maximum score of each complete block of `size` tokens.
+/// Finds the maximum score of each complete block of `size` tokens.
 template <typename W>
 void block_scores(const W* score, Count blocks, Count size, W* to) {
   for (Count b = 0; b < blocks; ++b) {
@@ -100,7 +100,7 @@ void block_scores(const W* score, Count blocks, Count size, W* to) {
 /// Keys that any query may see: all tokens, or all complete groups.
 inline Count scored_keys(const IndexScores& s) { return s.pooled > 0 ? s.keys / s.pooled : s.keys; }
 
-/// Every query's selection. naive: computes all scores and ignores later tokens.
+/// Makes every query's selection. naive: computes all scores and ignores those of later tokens.
 template <typename T>
 Flops index_scores(const IndexScores& s, const IndexView& in, bool naive, ChosenIndex* chosen) {
   using W = Wide<T>;
@@ -126,7 +126,7 @@ Flops index_scores(const IndexScores& s, const IndexView& in, bool naive, Chosen
   return (s.sequences * s.heads) * pair_flops(pairs, s.width);
 }
 
-/// softmax(scores) - target over one query's keys.
+/// Computes softmax(scores) - target over one query's keys.
 template <typename T>
 void score_gradients(const IndexRow<T>& row, const Keys& keys, const Wide<T>* product, const Wide<T>* target,
                      Wide<T>* to) {

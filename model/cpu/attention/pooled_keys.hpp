@@ -83,7 +83,8 @@ void pool_keys(const llmcalc::Pool& s, const PoolView& v, T* y) {
   if (v.state != nullptr) keep_last<T>(s, v);
 }
 
-/// For a share p of the sum y: dk = p dy, and p (k - y) dy for its gate. Elements that contribute to no key get zeros.
+/// For a key k with share p of the sum y: dk = p dy, and its gate's gradient is p (k - y) dy. Elements that contribute
+/// to no key get zeros.
 template <typename T>
 void pool_keys_gradient(const llmcalc::Pool& s, const PoolView& v, const T* dy, const PoolGradients& to) {
   using W = Wide<T>;

@@ -34,7 +34,7 @@ void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& 
   });
 }
 
-/// Scaled cos and sin of position p for every pair.
+/// Computes the scaled cos and sin of every pair at position p.
 template <typename W>
 void angles(Count p, const Rotary& r, W* cosine, W* sine) {
   const double position = static_cast<double>(p), scale = r.scale;
@@ -46,7 +46,7 @@ void angles(Count p, const Rotary& r, W* cosine, W* sine) {
   });
 }
 
-/// f(position, cosines, sines) for every position of a pass.
+/// Calls f(position, cosines, sines) for every position of a pass.
 template <typename T, typename F>
 void each_position(const Positions& at, Count width, Count work, const F& f) {
   using W = Wide<T>;
@@ -85,7 +85,7 @@ void rope(Count rows, const Positions& at, T* x, Count row, Count heads, Count h
   using W = Wide<T>;
   const Count half = width / 2;
   const W direction(inverse ? -1 : 1);
-  // Position by position, so angles are computed once for all sequences.
+  // Position by position, so that angles are computed once for all sequences.
   each_position<T>(at, width, rows / at.queries * heads * width, [&](Count q, const W* c, const W* s) {
     thread_local Aligned<W> turned;
     turned.resize(static_cast<std::size_t>(width));

@@ -28,7 +28,7 @@ T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
   return const_cast<T*>(at<T>(v, s, t, h));
 }
 
-/// Number of keys of tokens and of token groups, including an incomplete group.
+/// Total number of token keys and token-group keys, including the key of an incomplete group.
 inline Count all_keys(const Attention& s) { return s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0); }
 
 /// Calls f(first, n, at) for runs of consecutive keys: n keys from `first` on, the first with index `at` in `keys`.
@@ -75,7 +75,8 @@ struct CoreHead {
   }
   /// Number of pooled keys that query i sees, from the first on.
   Count seen(Count i) const { return s.pooled_seen(s.past() + i); }
-  /// All keys that query i sees, followed by the pooled ones; or the keys that an indexer selected, in `room`.
+  /// All keys that query i sees, followed by the pooled keys that it sees; or the keys that an indexer selected, stored
+  /// in `room`.
   Keys keys(Count i, std::vector<Count>& room) const {
     const Count near = last(i) - first(i);
     if (in.chosen == nullptr) return {.first = first(i), .n = near + seen(i), .near = near, .far = s.keys};
@@ -93,7 +94,7 @@ struct CoreHead {
     return wide(static_cast<const T*>(r.numbers)[row * s.heads + head]);
   }
 
-  /// Number of keys, and values, from key j on with a constant stride.
+  /// Number of keys, starting at key j, that have a constant stride, as do their values.
   Count evenly(Count j) const {
     Count n = std::numeric_limits<Count>::max();
     if (j >= s.keys) return n;
@@ -102,7 +103,8 @@ struct CoreHead {
     return std::min(n, s.keys - j);
   }
   Count stride(const HeadView& v, Count j) const { return j < s.keys ? v.token : in.pooled.token; }
-  /// f(j, n, at) for segments of these keys with a constant stride: n keys from key j on, the first with index `at`.
+  /// Calls f(j, n, at) for segments of these keys with a constant stride: n keys from key j on, the first with index
+  /// `at`.
   template <typename F>
   void each_stretch(const Keys& keys, const F& f) const {
     for_each_run(keys, [&](Count first, Count n, Count at) {
@@ -113,7 +115,7 @@ struct CoreHead {
     });
   }
 
-  /// q' k of query i and these keys.
+  /// Computes q' k for query i and these keys.
   void products(Count i, const Keys& keys, W* to) const {
     thread_local Aligned<W> room, rope_room;
     const W* const mine = widened(plain(), q(i), room);
@@ -123,7 +125,7 @@ struct CoreHead {
       dot_rows<T>(n, {mine, plain(), turned, in.rope_dim}, k(j), stride(in.k, j), rest, in.k_rope.token, to + at);
     });
   }
-  /// x' v for the values of these keys.
+  /// Computes x' v for the values of these keys.
   void value_products(const Keys& keys, const W* x, W* to) const {
     each_stretch(keys, [&](Count j, Count n, Count at) { dot_rows(n, s.v_dim, x, v(j), stride(in.v, j), to + at); });
   }
@@ -133,7 +135,7 @@ struct CoreHead {
                  [&](Count j, Count n, Count at) { add_rows_times(n, s.v_dim, c + at, v(j), stride(in.v, j), to); });
   }
 
-  /// Scores of query i and these keys.
+  /// Computes the scores of query i and these keys.
   void scores(Count i, const Keys& keys, W* to) const {
     products(i, keys, to);
     scale_row(keys.n, number<W>(in.scale), to, to);
@@ -166,12 +168,12 @@ Count seen_pairs(const Attention& s, const AttentionInputs& in) {
   return pairs;
 }
 
-/// Dropout factors of a row's elements at these keys.
+/// Draws the dropout factors of a row's elements at these keys.
 template <typename W>
 void throw_dice(const Dropout& drop, Count row, const Keys& keys, W* factor) {
   for_each_run(keys, [&](Count first, Count n, Count at) { throw_dice(drop, row + first, n, factor + at); });
 }
-/// Multiplies x by these factors.
+/// Multiplies x by the dropout factors of a row's elements at these keys.
 template <typename W>
 void multiply_by_dice(const Dropout& drop, Count row, const Keys& keys, W* x) {
   for_each_run(keys, [&](Count first, Count n, Count at) { multiply_by_dice(drop, row + first, n, x + at); });

@@ -78,7 +78,7 @@ void scale_gates(const Pointwise& s, const T* factors, T* gates) {
   for (Count i = 0; i < s.rows * s.width; ++i)
     if (is_chosen(wide(gates[i]))) gates[i] = static_cast<T>(wide(gates[i]) * wide(factors[i % s.width]));
 }
-/// saved: see route. Turns dgates into gradients of the gates without factors.
+/// saved: see route. Turns dgates into gradients of the unscaled gates.
 template <typename T>
 void scale_gates_gradient(const Pointwise& s, const Wide<T>* saved, const T* factors, T* dgates, Wide<T>* dfactors) {
   const Wide<T>* const gates = saved + s.rows * s.width;
@@ -113,7 +113,7 @@ void sum_rows(const TokenRouting& r, Count width, const T* x, T* to, bool add, c
   });
 }
 
-/// dx of a token: the sum over its rows.
+/// Computes every token's dx: the sum of its rows of dy.
 template <typename T>
 void dispatch_gradient(const Pointwise& s, Count experts, const Wide<T>* saved, const T* dy, T* dx, bool add) {
   const Count tokens = s.rows / s.top_k;

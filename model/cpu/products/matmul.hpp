@@ -1,5 +1,5 @@
 #pragma once
-/// Matmuls, by one of four methods chosen by format and shape.
+/// Matmuls, with one of four methods, chosen by format and shape.
 
 #include <bit>
 #include <utility>
@@ -17,7 +17,7 @@ void put_product(C* to, W v, bool add) {
   *to = static_cast<C>(add ? static_cast<W>(wide(*to)) + v : v);
 }
 
-/// A plain triple loop, for element types that count their operations.
+/// Multiplies in a plain triple loop, for element types that count their operations.
 template <typename A, typename B, typename C>
 void plain_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   using W = Wide<A>;
@@ -51,7 +51,7 @@ void put_square(const MatmulShape& s, Count row, Count column, Count rows, Count
   }
 }
 
-/// Our own matmul, for every format. The result is bitwise independent of thread count and tiling.
+/// Multiplies by our own method, for every format. The result is bitwise independent of thread count and tiling.
 template <typename A, typename B, typename C>
 void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   // Small matmuls use smaller blocks, so that every thread has one.
@@ -68,7 +68,7 @@ void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   });
 }
 
-/// A matmul with few rows, which reads a large B once: dot products with the rows of B or, if B is not transposed,
+/// Multiplies few rows and reads a large B once: computes dot products with the rows of B or, if B is not transposed,
 /// weighted sums of its rows.
 template <typename A, typename B, typename C>
 void thin_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
@@ -112,7 +112,7 @@ bool worth_compiling(const MatmulShape& s) {
   return m * s.n * s.k >= (std::is_same_v<T, float> ? 1 << 21 : 1 << 15);
 }
 
-/// A matmul with many rows.
+/// Multiplies many rows.
 template <typename A, typename B, typename C>
 void large_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   const bool compiled = worth_compiling<A>(s), alike = s.routed_rows > 0 && s.transpose_b;
@@ -140,7 +140,7 @@ X* filled_up(Aligned<X>& room, Count rows, Count all, Count width, Count stride,
   return to;
 }
 
-/// A matmul with fewer rows than s.m, padded with zero rows.
+/// Multiplies fewer rows than s.m, padded with zero rows.
 template <typename A, typename B, typename C>
 void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* c) {
   thread_local Aligned<A> left;
@@ -150,7 +150,8 @@ void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* 
   for (Count i = 0; i < rows; ++i) std::copy_n(to + i * s.ldc, s.n, c + i * s.ldc);
 }
 
-/// A matmul of one expert's rows, rounded up with the following rows; the rows of the last expert are padded.
+/// Multiplies one expert's rows. Their number is rounded up by including the following rows; the rows of the last
+/// expert are padded.
 template <typename A, typename B, typename C>
 void routed_matmul(MatmulShape s, const A* a, const B* b, C* c) {
   const Count rows = s.m, step = granule(rows), up = (rows + step - 1) / step * step, whole = rows - rows % step;
@@ -162,7 +163,7 @@ void routed_matmul(MatmulShape s, const A* a, const B* b, C* c) {
   filled_matmul(s, rows - whole, a + whole * s.lda, b, c + whole * s.ldc);
 }
 
-/// The gradient of an expert's matrix, a sum over its rows, padded with zero rows.
+/// Computes the gradient of an expert's matrix, a sum over the expert's rows, which are padded with zero rows.
 template <typename A, typename B, typename C>
 void routed_sum(MatmulShape s, const A* a, const B* b, C* c) {
   const Count rows = s.k, step = granule(rows);

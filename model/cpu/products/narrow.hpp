@@ -55,7 +55,7 @@ void put_everywhere(Count n, T* y, const F& f, const X*... arrays) {
   fetched_blocks<T>(
       n, [&](Count first, Count last) { put_lanes(first, last, y, false, f); }, arrays..., y);
 }
-/// Computes y by f(n, x..., y) on wide rows, all prefetched, on all cores.
+/// Computes y with f(n, x..., y) on wide rows, all prefetched, on all cores.
 template <typename T, typename F, typename... X>
 void put_rows_everywhere(Count n, T* y, const F& f, const X*... x) {
   fetched_blocks<T>(

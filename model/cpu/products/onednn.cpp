@@ -19,7 +19,7 @@ namespace {
 #define LLMCALC_TEXT(x) LLMCALC_TEXT_OF(x)
 constexpr const char* file_name = "libdnnl.so." LLMCALC_TEXT(DNNL_VERSION_MAJOR);
 
-/// Opens the library with passive waiting in OpenMP, whose threads would otherwise occupy the cores of our loops.
+/// Opens the library with passive waiting in OpenMP, whose threads would otherwise occupy the cores that our loops use.
 void* open_onednn() {
   ::setenv("OMP_WAIT_POLICY", "passive", 0);
   return dlopen(file_name, RTLD_NOW | RTLD_LOCAL);

@@ -6,13 +6,13 @@
 
 namespace llmcalc::model {
 
-/// Whether oneDNN and AVX-512 are available. Without AVX-512 our own matmul is as fast, while oneDNN's has no bfloat16
-/// and chooses its blocks by the number of rows, on which the bits of a row then depend.
+/// Whether oneDNN and AVX-512 are available. Without AVX-512, our own matmul is as fast, and oneDNN's lacks bfloat16
+/// and chooses its blocks by the number of rows, so that a row's bits depend on that number.
 bool onednn_there();
 
 /// Multiplies A and B in format `from`; C is in format `to`. Returns false if oneDNN is missing or does not support it.
-/// The first call loads the library (1.3 ms), a cost that must not fall on pure calculations. oneDNN keeps a scratchpad
-/// per thread, sized for the largest matmul so far (up to about 3 MiB, for blocks of a transposed A).
+/// The first call loads the library (1.3 ms), a cost that commands without a model run must not incur. oneDNN keeps a
+/// scratchpad per thread, sized for the largest matmul so far (up to about 3 MiB, for blocks of a transposed A).
 bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void* a, const void* b, void* c);
 
 /// onednn_matmul in float32 through the BLAS interface, which does not compile per shape and is faster if B is not

@@ -6,8 +6,8 @@
 namespace llmcalc::model::LLMCALC_ISA {
 
 /// The tensors of a router with `experts` experts that have weights, and others that return their input. Elements of
-/// the experts with weights, token by token, are laid out as in a router without the others; elements of the others
-/// follow.
+/// the experts with weights come first, token by token, as in a router without the other experts; elements of the
+/// others follow.
 template <typename X>
 struct BothExperts {
   X *experts, *own;

@@ -68,7 +68,7 @@ LLMCALC_INLINE void turn_four(const X* from, Count stride, float* to) {
   for (Count p = 0; p < 4; ++p) std::memcpy(to + p * size, &turned[p], sizeof turned[p]);
 }
 
-/// `depth` elements of each of a panel's rows (columns): element p of row i is at from[i * stride + p], and goes to
+/// Packs `depth` elements of each row (column) of a panel: element p of row i is at from[i * stride + p] and goes to
 /// to[p * size + i].
 template <Count size, typename X>
 void pack_across(Count depth, const X* from, Count stride, Wide<X>* to) {
@@ -107,7 +107,7 @@ void pack(Count n, Count depth, const X* from, Count row, Count along, Wide<X>* 
     pack_rest<size>(n - whole * size, depth, from + whole * size * row, row, along, to + whole * size * depth);
 }
 
-/// c (m, n) += packed a x packed b; written instead of added unless `add`.
+/// c (m, n) = packed a x packed b, added to c if `add`.
 template <typename W>
 void multiply_panels(Count m, Count n, Count k, const W* a, const W* b, W* c, Count ldc, bool add) {
   using X = Tile<W>;

@@ -25,7 +25,7 @@ class Dot {
   template <typename A, typename B>
   LLMCALC_INLINE Dot& add(Count n, const A* a, const B* b) {
     const W more = product(n, a, b);
-    sum_ = first_ ? more : sum_ + more;  // outside the additions of a product, one per multiplication
+    sum_ = first_ ? more : sum_ + more;  // outside InProduct: not one of the product's additions
     first_ = false;
     return *this;
   }

@@ -61,7 +61,7 @@ LLMCALC_INLINE Floats<n> take(const fp16* from) {
   return v;
 }
 
-/// The sum of n floats. Adds halves to each other until four are left.
+/// The sum of n floats. Adds halves to each other until four floats are left.
 template <Count n>
 LLMCALC_INLINE float added_up(const Floats<n> v) {
   if constexpr (n == 4)

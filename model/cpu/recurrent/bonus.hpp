@@ -9,8 +9,8 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Adds to each token's output the read of its own key and value: (q . (u k)) v, with q, u and k of key_dim elements
-/// and v of value_dim.
+/// Adds to each token's output what its query reads from its own key and value: (q . (u k)) v, with q, u and k of
+/// key_dim elements and v of value_dim.
 template <typename W>
 class Bonus {
  public:

@@ -8,7 +8,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The tokens that a row sees, and the time of its read: after its own token's decay, or before it (G_(i - 1)).
+/// The tokens that a row sees, and whether it reads after its own token's decay or before it (G_(i - 1)).
 enum class Sight : std::uint8_t { all, earlier, before_decay };
 
 template <typename W>
@@ -24,7 +24,7 @@ class ChunkDecays {
   }
   Count keys() const { return keys_; }
   Count decays() const { return sums_.width; }
-  /// Row of token i in the sums and in their gradients.
+  /// Index of token i's row in the sums and in their gradients.
   static Count at(Sight s, Count i) { return s == Sight::before_decay ? i : i + 1; }
   const W* sum(Sight s, Count i) const { return sums_.row(at(s, i)); }
   /// G of the chunk's last token.
@@ -34,7 +34,7 @@ class ChunkDecays {
   const W* row(const W* x, Count i) const { return x + (first + i) * keys_; }
   W* row(W* x, Count i) const { return x + (first + i) * keys_; }
 
-  /// x_n e^(a_n - b_n); b null: 0.
+  /// Computes x_n e^(a_n - b_n); null b: zeros.
   void times(const W* x, const W* a, const W* b, W* to) const {
     const auto factor = [=](Count n) { return exp_of(b != nullptr ? a[n] - b[n] : a[n]); };
     const W same = decays() == 1 ? factor(0) : W(1);
@@ -83,7 +83,7 @@ class ChunkDecays {
       add_to(through.row(0), row(dk, j));
     }
   }
-  /// A log decay enters the sums of its token and of all later ones.
+  /// Adds the gradients of the log decays; each enters the sums of its own token and of all later tokens.
   void add_sums(const Rows<W>& dsums, W* to) const {
     for (Count d = 0; d < decays(); ++d) {
       W sum(0);
@@ -151,7 +151,8 @@ class ChunkScores {
   const W *x_, *k_;
 };
 
-/// The inverse of I + L, L_ij = b_i scores_ij below the diagonal; b null: 1. By substitution, not by matmuls.
+/// Computes the inverse of I + L, where L_ij = b_i scores_ij below the diagonal (null b: ones), by substitution rather
+/// than by matmuls.
 template <typename W>
 void invert(Count c, const W* b, const Rows<W>& scores, Rows<W>& to) {
   for (Count i = 0; i < c; ++i) {

@@ -36,7 +36,7 @@ void add_tap(const Convolution& s, const T* w, Count tap, Count first, Count las
   lanes<T>(first, last, [=, &s](Count c) { to[c - first] += wide(w[c * s.taps + tap]) * wide(x[c]); });
 }
 
-/// The sums of token t before the activation.
+/// Computes the convolution sums of token t, before the activation.
 template <typename T>
 void convolved(const Window<T>& in, Count t, Count first, Count last, Wide<T>* to) {
   const T *w = static_cast<const T*>(in.v.weight), *b = static_cast<const T*>(in.v.bias);

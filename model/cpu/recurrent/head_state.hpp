@@ -77,8 +77,8 @@ class HeadState {
     }
   }
 
-  /// Backward from the gradient of o: recomputes the updates, then processes the tokens last to first. The state before
-  /// the first token is zero.
+  /// Runs backward from the gradient of o: recomputes the updates, then processes the tokens from last to first. The
+  /// state before the first token is zero.
   void backward(const W* d_o, const HeadGradients<W>& to) {
     const Count size = in_.state(), width = in_.values;
     Rows<W> states(in_.tokens + 1, size), u(in_.tokens, width), rest(in_.tokens, width), ds(1, size), decayed(1, size);

@@ -88,7 +88,7 @@ class StateGroup {
     if (in_.state == nullptr) return nullptr;
     return static_cast<W*>(in_.state) + (sequence_ * s_.heads + head) * (s_.cached() / s_.heads);
   }
-  /// A cached state is scaled by e^(-m) and followed by m.
+  /// Runs mLSTM's forward pass. A cached state is scaled by e^(-m) and followed by m.
   void forward_normalized(const HeadRows<T>& rows, W* saved, Rows<W>& state, Rows<W>& out, T* o) {
     const Count size = static_cast<Count>(state.size());
     W* const s = state.data();
@@ -126,7 +126,7 @@ class StateGroup {
   SmallProducts<W> products_;
 };
 
-/// f(sequence, group) on all cores. Returns the total FLOPs.
+/// Calls f(sequence, group) for every group of every sequence, on all cores. Returns the total FLOPs.
 template <typename T, typename F>
 Flops each_group(const LinearAttention& s, const F& f) {
   std::vector<Flops> done(static_cast<std::size_t>(s.sequences * s.key_heads));

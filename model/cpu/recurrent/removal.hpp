@@ -162,7 +162,7 @@ class RemovalChunks {
   struct WrittenGradients {
     W *keys, *values;
   };
-  /// Gradients from the reads by q and by the end of the chunk.
+  /// Gradients of written keys and values, from q's reads and from the state after the chunk.
   void written_gradient(const Decays& e, const Written& x, const W* dy, const Rows<W>& ds, const WrittenGradients& to,
                         W* dq, Rows<W>& dsums) {
     const Count c = e.size, p = in_.values, n = in_.keys;
@@ -180,7 +180,7 @@ class RemovalChunks {
     const W* keys;
     Sight sight;
   };
-  /// Gradients from rows x that read the state before the chunk; d: (c, P).
+  /// Gradients from reads of the state before the chunk by the rows x; d: (c, P).
   void read_gradient(const Decays& e, const Reading& x, const W* state, const W* d, W* to, Rows<W>& ds,
                      Rows<W>& dsums) {
     const Count c = e.size, p = in_.values, n = in_.keys;

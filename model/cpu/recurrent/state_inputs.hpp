@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// How a kind computes decays: e^(-exp(log) step).
+/// How a kind of recurrence computes its decays: e^(-exp(log) step).
 struct DecayMaker {
   Count decays = 1, steps = 1, logs = 1;  ///< elements per head: decays and steps of a token, learned logarithms
   DecayMaker(const LinearAttention& s, RecurrentKind kind) {
@@ -67,7 +67,7 @@ struct KeyRows {
   }
   /// The factor on rows that are not normalized to length 1; only mLSTM scales its queries.
   double plain_scale() const { return kind == RecurrentKind::mlstm ? scale : 1; }
-  /// Adds the gradient of the operand, from the gradient of the rows.
+  /// Adds the operand's gradient, computed from the rows' gradient d.
   void add_gradient(const Rows<W>& d, const HeadView& from, const HeadView& to, Count sequence, Count group) const {
     for (Count t = 0; t < s.queries; ++t) {
       const T* const x = at<T>(from, sequence, t, group);
@@ -254,7 +254,7 @@ class HeadRows {
     if (s_.rule == StateRule::delta) *beta_.row(t) = sigmoid(wide(*at<T>(in_.beta, sequence_, t, head_)));
   }
 
-  /// e^d, with d learned or from the token.
+  /// e^d, where d is learned or computed from the token.
   W rate(Count t, Count n) const {
     if (in_.log_decay != nullptr) return exp_of(learned(in_.log_decay, head_ * s_.key_dim + n));
     return exp_of(wide(at<T>(in_.decay, sequence_, t, head_)[n]));

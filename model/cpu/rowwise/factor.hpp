@@ -12,7 +12,7 @@ void multiply_by_learned(Count n, const T* factor, T* x) {
   put_everywhere<T>(n, x, [=, from = static_cast<const T*>(x)](Count i) { return f * wide(from[i]); });
 }
 
-/// dfactor: the sum over blocks of fixed size, so it does not depend on the number of threads.
+/// dfactor is summed in blocks of fixed size, so that it does not depend on the number of threads.
 template <typename T>
 void multiply_by_learned_gradient(Count n, const T* factor, const T* y, T* dx, Wide<T>* dfactor) {
   using W = Wide<T>;

@@ -79,7 +79,7 @@ double capped_loss(const Loss& s, const std::int64_t* targets, const W* logits) 
   return mean_of(each_row, targets);
 }
 
-/// Through the cap: d tanh(u) = 1 - tanh(u)^2. Recomputes log_sums if it is null.
+/// Propagates the gradient through the cap: d tanh(u) = 1 - tanh(u)^2. Recomputes log_sums if it is null.
 template <typename T>
 void capped_loss_gradient(const Loss& s, const std::int64_t* targets, double scale, double most, T* logits,
                           const Wide<T>* log_sums) {

@@ -66,8 +66,8 @@ void mix(const Pointwise& s, const MixView& v, T* y) {
   });
 }
 
-/// The gradients of one token's streams: a_j dy + ds_j (inverse_j q w - v_j inverse_j^2 s_j / width). Leaves ds and
-/// inverse in `room`.
+/// Computes the gradients of one token's streams: a_j dy + ds_j (inverse_j q w - v_j inverse_j^2 s_j / width). Leaves
+/// ds and inverse in `room`.
 template <typename T>
 void mixed_row_gradient(const Pointwise& s, const MixView& v, Count row, const T* dy, const MixGradients& to,
                         Wide<T>* room) {

@@ -11,7 +11,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Sum of squares, in chunks of fixed size, so it does not depend on the number of threads.
+/// Sum of squares, in chunks of fixed size, so that it does not depend on the number of threads.
 template <typename W>
 double square_sum(Count n, const W* g) {
   constexpr Count size = 8192;
@@ -58,7 +58,7 @@ void step_rows(Count n, const Wide<T>* g, T* weight, Wide<T>* master, M* first, 
   first != nullptr ? fetched_blocks<T>(n, block, g, first, weight) : fetched_blocks<T>(n, block, g, weight);
 }
 
-/// AdamW: one step.
+/// Applies one AdamW step.
 template <typename T, typename M>
 void adamw(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, M* m, M* v) {
   using W = Wide<T>;

@@ -66,7 +66,7 @@ void descend_clipped(Count n, const OptimizerStep& o, const Wide<T>* g, T* weigh
 inline double second_decay(Count step) { return 1 - std::pow(static_cast<double>(step), -0.8); }
 inline constexpr double added_to_squares = 1e-30;
 
-/// A vector, with one second moment per element.
+/// Applies an Adafactor step to a vector, with one second moment per element.
 template <typename T>
 void adafactor(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* v) {
   using W = Wide<T>;
@@ -75,7 +75,8 @@ void adafactor(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wid
   descend_clipped(n, o, g, weight, master, [=](Count i) { return v[i]; });
 }
 
-/// A matrix (out, in): rows (out) and columns (in) hold the means of its squares.
+/// Applies an Adafactor step to a matrix (out, in). `rows` (out) and `columns` (in) are running means of the gradient's
+/// squares.
 template <typename T>
 void adafactor(Count out, Count in, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* rows,
                Wide<T>* columns) {
@@ -120,8 +121,8 @@ void transpose(Count rows, Count columns, const W* from, W* to) {
   });
 }
 
-/// A matrix (out, in) with Nesterov momentum. A matrix with more rows than columns gets an update as large as AdamW's
-/// (github.com/KellerJordan/Muon).
+/// Applies a Muon step, with Nesterov momentum, to a matrix (out, in). A matrix with more rows than columns gets an
+/// update as large as AdamW's (github.com/KellerJordan/Muon).
 template <typename T, typename M>
 void muon(Count out, Count in, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, M* velocity) {
   using W = Wide<T>;
@@ -170,7 +171,7 @@ inline OptimizerStep decayed(OptimizerStep o, const ParameterUpdate& p) {
   return o;
 }
 
-/// f(first, second): the states in their format.
+/// Calls f(first, second) with the states in their format.
 template <typename T, typename F>
 void with_states(const ParameterUpdate& p, const F& f) {
   using W = Wide<T>;
@@ -181,7 +182,7 @@ void with_states(const ParameterUpdate& p, const F& f) {
   f(static_cast<W*>(p.first), static_cast<W*>(p.second));
 }
 
-/// f(matrix, its first element, its master) for every matrix of a parameter.
+/// Calls f(matrix, its first element, its master) for every matrix of a parameter.
 template <typename T, typename F>
 void each_matrix(const ParameterUpdate& p, const F& f) {
   for (Count g = 0; g < p.groups; ++g) {
@@ -209,7 +210,7 @@ void muon(const ParameterUpdate& p, const OptimizerStep& o) {
   });
 }
 
-/// One parameter's step.
+/// Applies one step to one parameter.
 template <typename T>
 void update(const ParameterUpdate& p, const OptimizerStep& o) {
   const auto element_wise = [&](const auto& step) {
@@ -255,7 +256,8 @@ struct CodedBlock {
   }
 };
 
-/// Concatenated parameters: f(parameter, its first element, offset in the range, count) for each part of [begin, end).
+/// Treats the parameters as concatenated: calls f(parameter, its first element, offset in the range, count) for each
+/// parameter's part of [begin, end).
 template <typename F>
 void each_part(Updates all, std::span<const Count> starts, Count begin, Count end, const F& f) {
   auto at = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin()) - 1;
@@ -295,7 +297,7 @@ void adamw_in_8_bits(Updates all, const OptimizerStep& o) {
   std::memcpy(moments + 2 * n, scales.data(), scales.size() * sizeof(float));
 }
 
-/// A step on all parameters; skipped if the factor is NaN.
+/// Applies one step to all parameters; skips it if the factor is NaN.
 template <typename T>
 void update(Updates all, const OptimizerStep& o) {
   if (!is_factor(o.factor)) return;

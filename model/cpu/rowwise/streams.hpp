@@ -1,5 +1,6 @@
 #pragma once
-/// Residual streams: copies of a token, the weighted sum that a sub-layer reads, and the spread of its result.
+/// Residual streams: the copies of a token, the weighted sum that a sub-layer reads, and the spreading of the
+/// sub-layer's result over the streams.
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
@@ -46,7 +47,7 @@ class StreamToken {
     inverse_ = W(1) / sqrt_of(square / size_ + number<W>(v.epsilon));
   }
 
-  /// Weight k under its norm, without scale and bias.
+  /// Weight k after normalization, before scale and bias.
   W normed(Count k) const { return inverse_ * wide(weights_[k]); }
   W scale(Count k) const { return wide(scales_[k < n ? 0 : k < 2 * n ? 1 : 2]); }
   W logit(Count k) const { return scale(k) * normed(k) + wide(bias_[k]); }
@@ -63,7 +64,7 @@ class StreamToken {
   W size_, inverse_;
 };
 
-/// Gradients of the weights [first, last) of all tokens; gradients of scales and bias are sums in the order of tokens.
+/// Gradients of the weights [first, last) of all tokens; gradients of scales and bias are summed in token order.
 template <typename T>
 class StreamSums {
   using W = Wide<T>;
@@ -147,8 +148,8 @@ void gather_gradient(const Pointwise& s, const StreamView& v, const T* dy, const
   sums.finish(n, to);
 }
 
-/// Values derived from a token's weights to spread it over the residual streams: shares, the mixing matrix, and scratch
-/// for its gradient.
+/// Values, derived from a token's weights, for spreading a sub-layer's result over the residual streams: shares, the
+/// mixing matrix, and scratch for its gradient.
 template <typename T>
 struct SpreadWeights {
   using W = Wide<T>;
@@ -168,7 +169,7 @@ struct SpreadWeights {
   W *share, *mixed, *gradient;
 };
 
-/// out (rows, n, width): stream j is its share of the result y, plus the mix of all streams.
+/// out (rows, n, width): stream j becomes its share of the result y, plus the mix of all streams.
 template <typename T>
 void spread(const Pointwise& s, const StreamView& v, const T* y, T* out) {
   using W = Wide<T>;

@@ -21,7 +21,7 @@ void xielu(Count n, const T* bends, const T* x, const T* b, T* y) {
     put_everywhere<T>(n, y, [=](Count i) { return f.value(wide(x[i])); });
 }
 
-/// Sums over blocks of fixed size, so they do not depend on the number of threads.
+/// Sums in blocks of fixed size, so that the results do not depend on the number of threads.
 template <typename T>
 void xielu_gradient(Count n, const T* bends, const T* x, const T* b, const T* dy, T* dx, bool add_x, T* db, bool add_b,
                     Wide<T>* dbends) {

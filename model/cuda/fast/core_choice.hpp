@@ -15,7 +15,7 @@ namespace llmcalc::model::cuda {
 
 class CoreChoice {
  public:
-  /// `only`: the name of the only core to use; null: any. Throws std::runtime_error if the name is unknown.
+  /// `only`: the name of the only core that may be used; null: any. Throws std::runtime_error if the name is unknown.
   explicit CoreChoice(const char* only = std::getenv("LLMCALC_ATTENTION")) {
     if (only == nullptr) return;
     for (const AttentionCore core : {AttentionCore::mma, AttentionCore::plain})

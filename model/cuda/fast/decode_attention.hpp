@@ -3,8 +3,8 @@
 /// the time of attn.core relative to its bytes in gpu-check's decode_8b.
 ///
 /// Attention of one query per sequence at the speed of memory: the keys are split over blocks, and a second kernel
-/// combines the partial results (Dao et al. 2023, "Flash-Decoding for long-context inference"). The shape of the
-/// launches depends on the capacity for keys, not on their number.
+/// combines the partial results (Dao et al. 2023, "Flash-Decoding for long-context inference"). The launch dimensions
+/// depend on the cache's capacity, not on the number of keys.
 
 #include <bit>
 #include <limits>
@@ -22,9 +22,9 @@ struct KeyShares {
   float *value, *most, *total;
 };
 
-/// Computes the partial results of a split for H heads of a KV head, which read its keys together; a block each.
-/// `lanes` neighboring threads, a power of two, share a key and read a pack each; every thread has U keys in flight.
-/// Shared memory: H (lanes N + keys of two tiles + 4) + H lanes N per warp elements.
+/// Computes the partial results of a split for H heads of a KV head, which read the KV head's keys together, in one
+/// block. `lanes` neighboring threads, a power of two, share a key and read a pack each; every thread has U keys in
+/// flight. Shared memory: H (lanes N + keys of two tiles + 4) + H lanes N per warp elements.
 template <typename T, int H>
 struct DecodeShare {
   static constexpr int N = pack_of<T>, U = 4;
@@ -99,7 +99,7 @@ struct DecodeShare {
     at.sums = at.slope + H;
     return at;
   }
-  /// The scaled queries, zero past their end and for missing heads.
+  /// Loads the scaled queries; elements past their end and missing heads are zero.
   template <typename Thread>
   LLMCALC_HD void prepare(const Thread& t, const Here& at) const {
     in_block(t, H * lanes * N, [&](Count i) {
@@ -189,7 +189,8 @@ struct DecodeShare {
   }
 };
 
-/// Combines a head's partial results and its sink; a block each. Shared memory: an element per warp and per split.
+/// Combines a head's partial results and its sink, in one block per query and head. Shared memory: an element per warp
+/// and per split.
 template <typename T>
 struct DecodeWhole {
   Scores<T> c;
@@ -237,7 +238,7 @@ class DecodeAttention {
     const auto widest = static_cast<unsigned>(std::max(c_.s.qk_dim, c_.s.v_dim) / N);
     return static_cast<int>(std::max(4U, std::bit_ceil(widest)));
   }
-  /// Enough splits to fill the device four times over, each of at least 64 keys when the capacity is used up.
+  /// Enough splits to fill the device four times over, each of at least 64 keys when the cache is full.
   Count splits(Count blocks) const {
     constexpr Count wanted = 132 * 4, least = 64, most = 128;
     const Count held = c_.in.k.capacity > 0 ? c_.in.k.capacity : c_.s.past() + 1;

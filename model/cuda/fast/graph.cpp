@@ -74,7 +74,7 @@ void GpuGraph::launch() {
         "uploading a graph's parameters");
   check(cudaEventRecord(copied_, device_.stream()), "recording an event");
   cudaError_t e = cudaGraphLaunch(graph_, device_.stream());
-  if (e == cudaErrorMemoryAllocation) {  // work outside graphs may have taken the memory since
+  if (e == cudaErrorMemoryAllocation) {  // work outside graphs may have taken the memory in the meantime
     (void)cudaGetLastError();
     device_.wait();
     device_.trim();

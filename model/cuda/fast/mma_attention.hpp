@@ -13,7 +13,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// f(the width, as a type) for the narrowest kernel width that fits a head.
+/// Calls f with the narrowest kernel width that fits a head, as a type.
 template <typename F>
 auto with_head_width(Count dim, const F& f) {
   if (dim <= 64) return f(std::integral_constant<int, 64>());
@@ -21,7 +21,7 @@ auto with_head_width(Count dim, const F& f) {
   return f(std::integral_constant<int, 128>());
 }
 
-/// Whether tokens are stored in order, with every head aligned to the 16 bytes of a copy.
+/// Whether tokens are stored in order, with every head aligned to 16 bytes, the size of one copy.
 inline bool mma_reads(const HeadView& v, Count tokens) {
   const bool in_order = v.capacity == 0 || tokens <= v.capacity;
   return in_order && reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0 && v.sequence % 8 == 0 && v.token % 8 == 0 &&
@@ -67,7 +67,7 @@ void mma_attention(Device& device, const Scores<bf16>& c, float* log_sum_exp, bf
   });
 }
 
-/// delta: o . do of every row.
+/// Computes the gradients of queries, keys and values; p.delta is o . do of every row.
 template <typename Device>
 void mma_attention_gradient(Device& device, const FlashPairs<bf16>& p, const AttentionGradients& to) {
   const Attention& s = p.c.s;

@@ -3,7 +3,7 @@
 ///
 /// Flash attention on tensor cores, backward. Scores are computed twice, in a kernel for the queries' gradient and in
 /// one for the keys' and values': 7 matmuls instead of 5. Every element is summed by one warp in a fixed order, without
-/// atomics: the same bits every time.
+/// atomics, so that results are bitwise reproducible.
 ///
 ///     p = e^(scale q k' - log-sum-exp)    ds = p (do v' - delta)    dq = scale ds k    dk = scale ds' q    dv = p' do
 

@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// f(keys, values, j) for each tile of keys that `reach` touches, in order; copies the next one meanwhile. Shared
+/// Calls f(keys, values, j) for each tile of keys that `reach` touches, in order, while the next tile is copied. Shared
 /// memory: four tiles, `at` bytes from the start.
 template <int threads, typename Tile, typename Thread, typename F>
 LLMCALC_FORCE_INLINE void each_tile(const Thread& t, const HeadTokens& k, const HeadTokens& v, unsigned at,
@@ -33,7 +33,7 @@ LLMCALC_FORCE_INLINE void each_tile(const Thread& t, const HeadTokens& k, const 
   }
 }
 
-/// Heads of up to `width` elements.
+/// The forward kernel for heads of up to `width` elements.
 template <int width>
 struct MmaForward {
   static constexpr int threads = 128, blocks_per_multiprocessor = 2;

@@ -8,15 +8,15 @@
 
 namespace llmcalc::model::cuda {
 
-/// For a segment of tokens in a band: the tokens that at least one of them meets, [first, end), and the tokens that all
-/// of them meet.
+/// For a segment of tokens in a band: the tokens on the other side that at least one of them is paired with, [first,
+/// end), and the tokens that all of them are paired with, [all_first, all_end).
 struct TokenBand {
   int first = 0, end = 0, all_first = 0, all_end = 0;
   LLMCALC_HD bool any(int x, int x_end) const { return x < end && x_end > first; }
   LLMCALC_HD bool all(int x, int x_end) const { return x >= all_first && x_end <= all_end; }
 };
 
-/// The keys that a causal mask leaves to query i: from the first visible one to past + i.
+/// The keys that query i sees under a causal mask: from the first visible one to past + i.
 struct Band {
   int past, queries;
   ReachOf<int> reach;
@@ -76,7 +76,7 @@ struct MmaHeads {
 
 struct MmaShape {
   Band band;
-  int sequences, heads, kv_heads, dim;  ///< dim: width of every head, including values
+  int sequences, heads, kv_heads, dim;  ///< dim: width of every head, for queries, keys and values
   float scale;
   explicit MmaShape(const Attention& s, double scale_of_scores)
       : band(s),

@@ -47,7 +47,7 @@ struct HeadTokens {
   LLMCALC_HD HeadTokens from(int first) const {
     return {data + static_cast<Count>(first) * stride, stride, tokens - first, dim};
   }
-  /// Starts to copy the first tokens into a tile; zeros after the last token, and past `dim` elements.
+  /// Starts to copy the first tokens into a tile; fills it with zeros after the last token and past `dim` elements.
   template <int threads, typename Tile, typename Thread>
   LLMCALC_FORCE_INLINE void load(const Thread& t, const Tile& to) const {
     constexpr int together = threads / Tile::chunks;

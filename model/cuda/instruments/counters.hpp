@@ -21,8 +21,8 @@ std::vector<std::vector<const char*>> metric_choices(bool bf16_numbers);
 std::vector<const char*> metrics_of(const std::string& chip, bool bf16_numbers,
                                     const std::vector<std::string>& libraries = cupti_names());
 
-/// Passes that the metrics of a chip ("GH100") need. Needs no device. Throws std::runtime_error with a sentence if
-/// CUPTI is missing, or does not support the chip or a metric.
+/// Number of passes needed for a chip's metrics ("GH100"). Does not need a device. Throws std::runtime_error with a
+/// sentence if CUPTI is missing, or does not support the chip or a metric.
 int passes(const std::string& chip, const std::vector<const char*>& names,
            const std::vector<std::string>& libraries = cupti_names());
 

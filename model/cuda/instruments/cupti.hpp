@@ -1,6 +1,6 @@
 #pragma once
-/// CUPTI's functions, looked up when they are called; failures are reported as sentences. Empty without CUPTI's
-/// headers.
+/// CUPTI's functions, looked up when they are called; failures are reported as sentences. This file is empty without
+/// CUPTI's headers.
 
 #if __has_include(<cupti_range_profiler.h>)
 #include <cupti_profiler_host.h>

@@ -14,7 +14,7 @@ struct MemoryPoints {
   std::vector<UsedMemory> workspaces;  ///< in the pool
   Bytes graphs;                        ///< used by recorded steps, outside the pool
   Bytes used;                          ///< now, by every process
-  Bytes pool;                          ///< the part of `used` that the pool holds
+  Bytes pool;                          ///< the part of `used` that belongs to the pool
   Bytes pool_most;                     ///< peak use of the pool
 };
 

@@ -154,7 +154,7 @@ struct PairGradient {
   float value, score;
 };
 
-/// From the log-sum-exp: only unmasked pairs.
+/// Computes the factors from the log-sum-exp, for unmasked pairs only.
 template <typename T>
 struct FlashPairs {
   Scores<T> c;
@@ -174,7 +174,7 @@ struct FlashPairs {
   }
 };
 
-/// From the tensors that naive attention saved: every pair.
+/// Reads the factors from the tensors that naive attention saved, for every pair.
 template <typename T>
 struct NaivePairs {
   Scores<T> c;
@@ -190,7 +190,7 @@ struct NaivePairs {
   }
 };
 
-/// dq of a query and head, a block each. Shared memory: block + qk_dim elements.
+/// Computes dq, in one block per query and head. Shared memory: block + qk_dim elements.
 template <typename T, typename Pairs>
 struct QueryGradient {
   Pairs pairs;
@@ -224,8 +224,8 @@ struct QueryGradient {
   }
 };
 
-/// dk and dv of a key in a KV head, or the gradient of its rotary part, which all heads share. A block per key and KV
-/// head, or per key. Shared memory: 2 block + qk_dim + v_dim elements.
+/// Computes dk and dv of a key in a KV head, or the gradient of the key's rotary part, which all heads share. A block
+/// per key and KV head, or per key. Shared memory: 2 block + qk_dim + v_dim elements.
 template <typename T, typename Pairs>
 struct KeyGradient {
   Pairs pairs;

@@ -130,7 +130,7 @@ class Classifier {
     whole_packs(s, logits) ? launch(s.rows, LossGradientRows<X, T, N>{s.vocabulary, targets, logits, log_sums, by})
                            : launch(s.rows, LossGradientRows<X, T, 1>{s.vocabulary, targets, logits, log_sums, by});
   }
-  /// Gradient of the float32 logits of the last loss.
+  /// Computes the gradient of the float32 logits of the last loss.
   void gradient(const Loss& s, const std::int64_t* targets, double scale, float* logits) {
     if (of_ != logits) throw std::logic_error("the gradient of a loss was requested before the loss");
     gradient(s, targets, scale, logits, log_sums_->data());

@@ -12,7 +12,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// Softmax of a row of logits, its top_k renormalized; not_chosen elsewhere; ties go to the lower expert.
+/// Computes the softmax of a row of logits, with the top_k renormalized and not_chosen elsewhere; ties go to the lower
+/// expert.
 template <typename T>
 LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* gates) {
   float most = wide(logits[0]), all = 0, chosen = 0;
@@ -116,7 +117,7 @@ struct RoutingOrder {
   }
 };
 
-/// The routing on the device; the host reads the experts' first rows once.
+/// The routing on the device; the host reads the index of each expert's first row once.
 template <typename Device>
 class DeviceRouting {
  public:
@@ -132,7 +133,7 @@ class DeviceRouting {
   const Count* token() const { return part(1); }   ///< of each row
   const Count* row() const { return part(2); }     ///< rows of each token, token by token, in expert order
   const Count* expert() const { return part(3); }  ///< of each row
-  /// f(expert, its first row, its number of rows).
+  /// Calls f(expert, its first row, its number of rows) for each expert.
   template <typename F>
   void each_expert(const F& f) {
     if (first_.empty()) {
@@ -177,7 +178,7 @@ class Routings {
   std::map<In, Shared> all_;
 };
 
-/// The gate of every row.
+/// Gathers the gate of every row.
 template <typename Device, typename T>
 void row_gates(Device& device, Count rows, Count experts, const Count* token, const Count* expert, const T* gates,
                float* to) {

@@ -20,8 +20,8 @@ void position_sums(Device& device, const Lookup& s, Count queries, const Moved<C
 }
 
 /// The tokens of every id, in order: bucket b has the tokens from token[first[b]] to token[first[b + 1]], with the id
-/// row[b]. There are as many buckets as tokens, the last of them empty. Three arrays one after another: first, token,
-/// row.
+/// row[b]. There are as many buckets as tokens; unused buckets at the end are empty. Stored as three consecutive
+/// arrays: first, token, row.
 inline Count bucket_numbers(Count tokens) { return 3 * tokens + 1; }
 inline void make_buckets(Count tokens, Count rows, const std::int64_t* ids, Count* to) {
   Count *const first = to, *const token = to + tokens + 1, *const row = token + tokens;

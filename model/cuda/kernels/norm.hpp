@@ -22,7 +22,7 @@ struct SavedRow {
   LLMCALC_HD Pack<T, N> reload(Count i) const { return load<N>((room != nullptr ? room : from) + i); }
 };
 
-/// f(i) for every pack of a row, always by the same thread.
+/// Calls f(i) for every pack of a row; the same thread always handles the same packs.
 template <int N, typename Thread, typename F>
 LLMCALC_HD void in_row(const Thread& t, Count width, const F& f) {
   for (Count i = static_cast<Count>(t.index()) * N; i < width; i += static_cast<Count>(t.size()) * N) f(i);
@@ -32,7 +32,7 @@ LLMCALC_HD void in_row(const Thread& t, Count width, const F& f) {
 struct NormStatistics {
   float mean, inverse;
 };
-/// The first read of a row: its statistics. room: an element per warp.
+/// Reads a row for the first time and computes its statistics. room: an element per warp.
 template <typename T, int N, typename Thread>
 LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const SavedRow<T, N>& x, double epsilon,
                                          float* room) {
@@ -144,7 +144,7 @@ struct NormRowsGradient {
         reinterpret_cast<float*>(room + norm_line + (saved ? 2 * s.width * static_cast<Count>(sizeof(T)) : 0));
     return {weight, weight + s.width};
   }
-  /// f(i) for every element of a row, by the thread that has its pack.
+  /// Calls f(i) for every element of a row, in the thread that handles the element's pack.
   template <typename Thread, typename F>
   LLMCALC_HD void each_number(const Thread& t, const F& f) const {
     in_row<N>(t, s.width, [&](Count i) {
@@ -199,11 +199,11 @@ struct NormRowsGradient {
   }
 };
 
-/// A norm's launches on a device, with packs if its rows are aligned to them.
+/// Launches a norm's kernels on a device, with packs if the rows are aligned to them.
 template <typename T, typename Device>
 class Norms {
   static constexpr int N = pack_of<T>;
-  static constexpr Count most_room = 96 * 1024;  ///< per block, so a multiprocessor holds two or more
+  static constexpr Count most_room = 96 * 1024;  ///< per block, so that a multiprocessor holds two or more blocks
 
   /// Number of threads of a block: one per pack, in whole warps.
   static int threads(Count width, int pack) {

@@ -24,7 +24,7 @@ struct WithFactor {
     if (is_factor(factor) && !(multiplies && *factor == 1)) kernel(t);
   }
 };
-/// One launch of kernels over columns of elements, for all parameters.
+/// Runs kernels over columns of elements in one launch for all parameters.
 template <typename Device, typename Kernel>
 void with_factor(Device& device, const double* factor, bool multiplies, const std::vector<Kernel>& kernels) {
   using Each = EachOf<Kernel>;
@@ -52,7 +52,7 @@ void multiply_by(Device& device, Updates parameters, const double* factor) {
 
 /// AdamW with bias correction, on one element; `copied`: w is the rounded copy of `exact`.
 struct AdamW {
-  /// The settings for a step's number and rate.
+  /// The values derived from a step's number and rate.
   struct Scalars {
     float rate, shrink, bias1, bias2;
   };
@@ -137,7 +137,7 @@ void optimize(Device& device, Replays<Device>& replays, Updates parameters, cons
     kernels.push_back(Kernel::template kernel<T>(p, o, p.decays ? scalars : of_undecayed));
   with_factor(device, o.factor, false, kernels);
 }
-/// A step on all parameters, for the optimizers that Backend::lacks_of allows.
+/// Applies one step to all parameters, for the optimizers that Backend::lacks_of allows.
 template <typename T, typename Device>
 void update(Device& device, Replays<Device>& replays, Updates parameters, const OptimizerStep& o) {
   switch (o.optimizer) {

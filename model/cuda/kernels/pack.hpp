@@ -76,7 +76,8 @@ Column<X> sums(X* x, bool add) {
   return {x, add, true};
 }
 
-/// f(i, element i of each column as float&...) for every i below n: N at a time for `whole` packs, then one by one.
+/// Calls f(i, element i of each column as float&...) for every i below n: N at a time for `whole` packs, then one by
+/// one.
 template <int N, typename F, typename... X>
 struct Columns {
   static constexpr bool alone = true;
@@ -112,7 +113,7 @@ void shared_out(Device& device, Count n, const Kernel& kernel) {
   if (n > 0) device.launch(kernel, std::min((n + 255) / 256, most_blocks), 256, 0);
 }
 
-/// f(i) for every i below count, on the whole device.
+/// Calls f(i) for every i below count, on the whole device.
 template <typename Device, typename F>
 void everywhere(Device& device, Count count, F f) {
   shared_out(device, count, Everywhere<F>{count, f});

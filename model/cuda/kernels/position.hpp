@@ -68,8 +68,8 @@ void add_sinusoid(Device& device, const Lookup& s, const Positions& p, const flo
   });
 }
 
-/// Rotates heads of x, each of `half` pairs, in place by position, and back if `direction` is -1: elements i and i +
-/// half of a head; i counts packs of N pairs.
+/// Rotates the heads of x, each of `half` pairs, in place by their position, or back if `direction` is -1. A pair
+/// consists of elements k and k + half of a head; i is the index of a pack of N pairs.
 template <typename T, int N>
 struct Rotation {
   T* x;

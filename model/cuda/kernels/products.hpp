@@ -36,8 +36,8 @@ class Products {
   }
 
  private:
-  /// `timed` and `bias`: see GpuDevice::matmul; experts' matmuls are not timed, since their rows differ in every step.
-  /// Returns true if the bias is added.
+  /// `timed` and `bias`: see GpuDevice::matmul; experts' matmuls are not timed, since their row counts differ in every
+  /// step. Returns true if the bias is added.
   bool product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true, In bias = nullptr) {
     if (s.m == 0 || s.n == 0 || s.k == 0) return false;
     const bool with_bias = device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed, bias);

@@ -53,7 +53,7 @@ struct FloatArray {
   const float* x;
   Count n;
 };
-/// Sums of squares of segments of `size` elements, a multiple of N, of several arrays.
+/// Sums of squares over segments of several arrays; a segment has `size` elements, a multiple of N.
 template <int N>
 struct SquareSums {
   const FloatArray* arrays;
