@@ -5,7 +5,7 @@
 
 namespace llmcalc::bench {
 
-/// Calls of operator new, in any form, since the program began.
+/// Number of calls to operator new, in any form, since the program started.
 std::int64_t allocations();
 
 }  // namespace llmcalc::bench

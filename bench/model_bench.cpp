@@ -2,7 +2,7 @@
 ///
 /// Goals, release build, two otherwise idle cores; printed, not enforced:
 ///   element-wise kernels  50 % or more of the copy bandwidth
-///   decode                GPT-2 124M, float32, batch 1: weights and cache read at 60 % or more of it
+///   decode                GPT-2 124M, float32, batch 1: weights and cache read at 60 % or more of the copy bandwidth
 ///   training              GPT-2 124M, float32, batch 4, sequence 256: 150 tokens/s or more
 ///   matmuls               GFLOP/s, for the record
 ///
@@ -59,7 +59,7 @@ BENCHMARK(copy)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
 constexpr Count rows = 1 << 16, width = 1024, numbers = rows * width, vocabulary = 1 << 15;
 
-/// Buffers of a kernel: arrays of `numbers` wide values, in [-4, 4).
+/// A kernel's buffers: arrays of `numbers` values in the wide format, in [-4, 4).
 class Arrays {
  public:
   explicit Arrays(Backend& backend) : backend_(backend), some_(1 << 16) {
@@ -96,8 +96,8 @@ double bytes_moved(const Backend& b, double moved, double moved_wide) {
   return static_cast<double>(numbers) * each;
 }
 
-/// Times the function that f(backend, arrays) returns. `moved` and `moved_wide`: values of each format that are read or
-/// written per element.
+/// Times the function that f(backend, arrays) returns. `moved` and `moved_wide`: numbers of values in the tested and
+/// in the wide format that are read or written per element.
 template <typename F>
 void element_wise(const char* name, double moved, double moved_wide, F f) {
   for (const Number format : {Number::f32, Number::bf16}) {
