@@ -33,7 +33,7 @@ std::vector<std::string> blocks(const std::string& page) {
   return all;
 }
 
-/// Text of all files in these folders.
+/// The concatenated text of all files in these folders.
 std::string code_in(const std::vector<std::string>& folders) {
   std::string all;
   for (const std::string& folder : folders)

@@ -45,7 +45,7 @@ TEST_CASE(
 
 // Per layer: a router and its norm, used twice, 4 x (16 + 4) mixing weights, a scale per channel, and LAuReL's low-rank
 // branch with its norm. Per model: projections of three streams after the embedding and before the head.
-TEST_CASE("AltUp adds a router, mixing weights and scales per layer, and projections at both ends of the model",
+TEST_CASE("AltUp adds a router, mixing weights and scales to every layer, and projections to both ends of the model",
           "[engine][altup]") {
   Arch without = alternating();
   without.streams = 1;

@@ -139,7 +139,8 @@ TEST_CASE("updated weights are gathered unit by unit, and each unit's forward wa
 
 namespace {
 
-/// ZeRO-3 forward: the embedding, the head and the first unit are gathered before they run, layers one unit ahead.
+/// ZeRO-3 forward: the embedding, the head and the first unit are gathered before they run; layers are gathered one
+/// unit ahead.
 double forward_of_shards(const Sample& s) {
   double end = 0;
   for (std::size_t k = 0; k < s.units.size(); ++k) {
@@ -212,7 +213,7 @@ TEST_CASE("ZeRO-2 with one micro-batch takes as long as ZeRO-1", "[cluster][chun
   }
 }
 
-TEST_CASE("ZeRO-2 overlaps each micro-batch's gradient reduction, except the last, with the next micro-batch",
+TEST_CASE("ZeRO-2 overlaps every micro-batch's gradient reduction but the last with the next micro-batch",
           "[cluster][chunk_time]") {
   Cases cases(15);
   for (int i = 0; i < 500; ++i) {

@@ -112,7 +112,7 @@ TEST_CASE(
   a.layers = 4;
   a.tied_head = true;
   for (const Zero z :
-       {Zero::none, Zero::weights}) {  // in ZeRO-1 the last rank's gather overlaps with its wait for input
+       {Zero::none, Zero::weights}) {  // in ZeRO-1, the last rank's gather overlaps with its wait for input
     const Layout two{.pp = 2, .dp = 4, .zero = z};
     const Count m = 3, n = parameters(a).total, table = 512 * 64;
     const double one = textbook::data_parallel_step(n + table, 4, static_cast<int>(z), 2, 4, m).value();

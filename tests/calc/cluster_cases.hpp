@@ -84,7 +84,7 @@ class Cases {
     l.zero = static_cast<Zero>(below(4));
     l.reshard = coin();
     if (l.dp % 2 == 0 && coin()) l.hsdp = mul(l.cp, 2);
-    if (mul(l.tp, l.hsdp) % mul(l.ep, l.etp > 0 ? l.etp : l.tp) != 0) l.hsdp = 0;  // each copy holds every expert
+    if (mul(l.tp, l.hsdp) % mul(l.ep, l.etp > 0 ? l.etp : l.tp) != 0) l.hsdp = 0;  // each replica holds every expert
     l.pp = one_of({1, 2, 3, 4, 6});
     l.schedule = pipeline_tests::all_schedules[static_cast<std::size_t>(below(10))];
     if (l.pp > 1) l.chunks = fixed_chunks(l.schedule) > 0 ? fixed_chunks(l.schedule) : 2 + below(2);

@@ -95,7 +95,7 @@ TEST_CASE("pipeline messages use the level that connects neighboring stages", "[
         Approx(m / far + wait_far).epsilon(1e-12));
 }
 
-TEST_CASE("the hidden part of a collective inside a layer never exceeds the layer's work", "[cluster][exchange]") {
+TEST_CASE("the overlapped part of a collective inside a layer never exceeds the layer's work", "[cluster][exchange]") {
   Plan p;
   p.seq = 64;
   p.global_batch = 1;

@@ -34,7 +34,7 @@ constexpr double inside = 2 * (7.0 / 8 * m / near + 7 * wait_near);  // reduce-s
 
 }  // namespace
 
-TEST_CASE("trees between nodes move twice a rank's share in 2 log n latencies", "[cluster][collectives]") {
+TEST_CASE("trees between nodes move twice a rank's share and take 2 log n latencies", "[cluster][collectives]") {
   for (const auto& [n, levels] : {std::pair<Count, double>{2, 1}, {3, 2}, {4, 2}, {16, 4}, {17, 5}})
     CHECK(seconds(CollectiveOp::all_reduce, replicas_of(8 * n, Collectives::tree), nodes(), m) ==
           Approx(inside + 2 * m / 8 / far + 2 * levels * wait_far).epsilon(1e-12));

@@ -1,4 +1,4 @@
-// A step's task schedule takes as long as its closed form.
+// A step's task schedule takes the time given by the closed form.
 
 #include <algorithm>
 #include <map>
@@ -241,7 +241,7 @@ TEST_CASE("a collective inside a layer starts no earlier than its work, and the 
     for (const Task& t : s.timeline.tasks()) {
       if (t.kind != TaskKind::collective_call || (t.group == Group::expert && pairs_experts(s.c.layout))) continue;
       const auto at = work(t.within).find(place(s, t));
-      if (at == work(t.within).end()) continue;  // no work, as for a sharded table
+      if (at == work(t.within).end()) continue;  // no work, for example for a sharded table
       REQUIRE(t.start.value >= at->second.first.value - s.tolerance());
       hidden += t.start < at->second.second ? 1 : 0;
       if (t.within != TaskKind::forward) continue;
@@ -300,7 +300,7 @@ TEST_CASE("no unit runs forward before its weights are gathered", "[cluster][eve
   CHECK(in_slots > 1000);
 }
 
-TEST_CASE("slots of a rank run in sequence, and the tasks of a slot run inside it", "[cluster][events]") {
+TEST_CASE("the slots of a rank run in sequence, and the tasks of a slot run within the slot", "[cluster][events]") {
   Cases cases(58);
   int beside_pairs = 0;
   for (int i = 0; i < 300; ++i) {

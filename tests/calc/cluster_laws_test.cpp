@@ -29,7 +29,8 @@ void check_same(const TrainEstimate& a, const TrainEstimate& b) {
 
 }  // namespace
 
-TEST_CASE("no part of a step is negative, and its limits do not exceed the step", "[cluster][train]") {
+TEST_CASE("no part of a step is negative, and its time without pipeline stalls never exceeds the step",
+          "[cluster][train]") {
   Cases cases(1);
   for (int i = 0; i < 2000; ++i) {
     const ClusterCase c = cases.any();

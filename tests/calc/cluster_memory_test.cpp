@@ -39,8 +39,10 @@ Count learned(const Prices& p) {
 
 }  // namespace
 
-TEST_CASE("stages together hold one model (two in DualPipe), plus a tied table's copy if embedding and head are apart",
-          "[cluster][memory]") {
+TEST_CASE(
+    "all stages together hold one model (two in DualPipe), plus a copy of a tied table if embedding and head are on "
+    "different stages",
+    "[cluster][memory]") {
   Cases cases(31);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = cases.any();
@@ -58,7 +60,7 @@ TEST_CASE("stages together hold one model (two in DualPipe), plus a tied table's
   }
 }
 
-TEST_CASE("shards together hold a rank's states plus at most one element per shard", "[cluster][memory]") {
+TEST_CASE("all shards together hold a rank's states plus at most one element per shard", "[cluster][memory]") {
   Cases cases(32);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = cases.any();
@@ -82,7 +84,7 @@ TEST_CASE("shards together hold a rank's states plus at most one element per sha
   }
 }
 
-TEST_CASE("each ZeRO stage takes the bytes of Rajbhandari's formulas", "[cluster][memory]") {  // arXiv:1910.02054
+TEST_CASE("each ZeRO stage uses the memory given by Rajbhandari's formulas", "[cluster][memory]") {  // arXiv:1910.02054
   for (const Count d : {1, 2, 4, 8, 16})
     for (int stage = 0; stage <= 3; ++stage)
       for (const Count g : {2, 4, 6}) {
@@ -146,7 +148,7 @@ TEST_CASE("in a pipeline, ZeRO-2 keeps a stage's full gradients until their redu
   CHECK(stages(c).all[0].memory.buckets == Bytes(4 * (2 * table + norm)));
 }
 
-TEST_CASE("experts without replicas are in no gradient bucket of a pipeline", "[cluster][memory]") {
+TEST_CASE("experts without replicas are in none of a pipeline's gradient buckets", "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.ep = 4, .pp = 2, .dp = 4, .zero = Zero::gradients}, any_links};
   c.arch.layers = 4;
   c.arch.moe.layers = LayerSet::all(4);
@@ -174,7 +176,7 @@ TEST_CASE("weights without replicas are not gathered", "[cluster][memory]") {
   CHECK(m.buckets == Bytes(4 * std::max(own, outside)));
 }
 
-TEST_CASE("ZeRO 3 shards whole experts over the tensor-parallel ranks and gathers them even without replicas",
+TEST_CASE("ZeRO-3 shards whole experts over the tensor-parallel ranks and gathers them even without replicas",
           "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.tp = 4, .sp = true, .etp = 1, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;
@@ -191,13 +193,13 @@ TEST_CASE("the last stage gathers its copy of a tied table", "[cluster][memory]"
   c.plan.global_batch = 16;
   const Stages s = stages(c);
   const Count table = 512 * 64, layer = s.prices.layer(0).learned.total;
-  CHECK(s.all[2].memory.gathered == Bytes(2 * (layer + table + 64)));  // and the final norm
+  CHECK(s.all[2].memory.gathered == Bytes(2 * (layer + table + 64)));  // plus the final norm
   CHECK(s.all[2].memory.buckets == Bytes(4 * std::max(layer, table + 64)));
 }
 
 namespace {
 
-/// Micro-batches in flight on a pipeline stage, in units of whole stages.
+/// Number of micro-batches in flight on a pipeline stage, in units of whole stages.
 Fraction in_flight(const ClusterCase& c, Count rank) {
   const Stages s = stages(c);
   return {s.all[static_cast<std::size_t>(rank)].in_flight, c.layout.chunks};
@@ -282,7 +284,7 @@ ClusterCase korthikanti_case(Count tp, bool sp, Recompute r, Count v) {
 
 }  // namespace
 
-TEST_CASE("the first stage saves Korthikanti's layers times the micro-batches in flight", "[cluster][memory]") {
+TEST_CASE("the first stage saves Korthikanti's bytes per layer for every micro-batch in flight", "[cluster][memory]") {
   // arXiv:2205.05198, Table 2 and section 4.2.3, plus token ids and the masks of the embedding's dropout (4.3)
   for (const auto& [tp, sp] : {std::pair{1, false}, {4, false}, {4, true}})
     for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})

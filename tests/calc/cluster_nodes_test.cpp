@@ -70,7 +70,8 @@ TEST_CASE("a token reaches at most the allowed nodes and at most one node per ex
 }
 
 TEST_CASE("DeepSeek-V3's tokens cross the network once per node and are forwarded inside it", "[cluster][nodes]") {
-  // 4,096 tokens of 7,168 bf16 values to 8 of 256 experts on 64 ranks in 8 nodes: 32 experts per node, 128 on 4 nodes.
+  // 4,096 tokens of 7,168 bf16 values, each sent to 8 of 256 experts, on 64 ranks in 8 nodes: 32 experts per node, 128
+  // on 4 nodes.
   constexpr Count tokens = 4096, token = 7168 * 2;
   const Bytes m(tokens * 8 * token);
   double missed = 1;  // probability that all 8 experts miss a node: C(96, 8) / C(128, 8)
@@ -89,9 +90,9 @@ TEST_CASE("DeepSeek-V3's tokens cross the network once per node and are forwarde
   CHECK(bytes(limited, 0) == Approx(7.0 / 8 * all).epsilon(1e-12));
 }
 
-TEST_CASE("a token sent once per rank moves once for each rank that it reaches", "[cluster][nodes]") {
-  // 100 tokens of 4,096 bytes to 8 of 128 experts on 2 ranks. All 8 are on one rank with probability
-  // 2 C(64, 8) / C(128, 8).
+TEST_CASE("a token sent once per rank is sent once to each rank that it reaches", "[cluster][nodes]") {
+  // 100 tokens of 4,096 bytes, each sent to 8 of 128 experts on 2 ranks. All 8 are on one rank with probability 2 C(64,
+  // 8) / C(128, 8).
   const ExpertRouting r{.top_k = 8, .experts = 128};
   double on_one = 1;
   for (int i = 0; i < 8; ++i) on_one *= (64.0 - i) / (128.0 - i);
@@ -146,7 +147,7 @@ TEST_CASE("a higher node limit sends more over the network", "[cluster][nodes]")
   CHECK(last < seconds(network, {.ep = 64, .dp = 64}, v3, Bytes(1 << 20)));  // unlimited: several copies to one node
 }
 
-TEST_CASE("too few allowed nodes for a token's experts are rejected", "[cluster][nodes]") {
+TEST_CASE("a node limit too low for the experts of one token is rejected", "[cluster][nodes]") {
   Moe moe;
   moe.experts = 16;
   moe.top_k = 4;  // 2 nodes of 8: 8 experts each; 8 nodes of 8: 2 each

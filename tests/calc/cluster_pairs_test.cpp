@@ -11,7 +11,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A chunk whose forward and backward take `work` and `2 work`, plus `experts` each.
+/// A chunk whose forward and backward take `work` and `2 work`, each plus `experts` seconds of expert collectives.
 ChunkSeconds chunk(double work, double experts) {
   ChunkSeconds c;
   c.forward = Seconds(work + experts);
@@ -21,7 +21,7 @@ ChunkSeconds chunk(double work, double experts) {
   return c;
 }
 
-/// A random step of DualPipe or DualPipe-V with expert ranks.
+/// A random DualPipe or DualPipe-V step with expert ranks.
 ClusterCase any_paired(Cases& cases) {
   for (;;) {
     ClusterCase c = cases.any();
@@ -39,7 +39,7 @@ std::vector<ChunkSeconds> all_chunks(const ClusterCase& c, const Prices& prices,
 }
 struct Slots {
   Seconds end;
-  double saved = 0;  ///< by paired slots compared with separate forwards and backwards; mean over ranks
+  double saved = 0;  ///< seconds saved by paired slots relative to separate forwards and backwards; mean over ranks
   int pairs = 0;
 };
 Slots slots(const ClusterCase& c, const Prices& prices, const Partition& partition) {
@@ -62,7 +62,7 @@ Slots slots(const ClusterCase& c, const Prices& prices, const Partition& partiti
   }
   return all;
 }
-/// Expert time of all slots without pairs.
+/// Expert time of all slots if none were paired.
 double unpaired(const ClusterCase& c, const Prices& prices, const Partition& partition) {
   const RowTimes rows = row_times(prices, c.plan, c.layout, c.cluster, Efficiency::full);
   const Pipeline p = pipeline_of(c.plan, c.layout);
@@ -115,7 +115,7 @@ TEST_CASE("only DualPipe and DualPipe-V pair chunk q with the chunk equally far 
   }
 }
 
-TEST_CASE("a step with paired slots ends with its tasks, and pairing saves only expert time", "[cluster][pairs]") {
+TEST_CASE("a step with paired slots ends when its tasks end, and pairing saves only expert time", "[cluster][pairs]") {
   Cases cases(81);
   int saving = 0;
   for (int i = 0; i < 300; ++i) {

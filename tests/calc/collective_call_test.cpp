@@ -90,7 +90,7 @@ TEST_CASE("a group that no level connects has no link", "[contract][cluster]") {
   CHECK(group_link(c, {.tp = 16}, Group::tensor).bandwidth.value == 0);
 }
 
-TEST_CASE("a route gives the number of ranks that meet on each level", "[contract][cluster]") {
+TEST_CASE("a route gives the number of ranks that communicate on each level", "[contract][cluster]") {
   const Cluster c = three_levels();
   const auto spread = [&](const Layout& l, Group g) {
     const Route r = route(c, l, g);

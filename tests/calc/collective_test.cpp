@@ -119,7 +119,7 @@ TEST_CASE("bus bandwidth equals link bandwidth for bandwidth-optimal algorithms 
   }
 }
 
-TEST_CASE("every invalid collective has a flaw", "[collective]") {
+TEST_CASE("every invalid collective is reported with its flaw", "[collective]") {
   const Bytes m(8);
   CHECK(collective_flaw(Op::all_reduce, Algorithm::bruck, m, 8, slow) == CollectiveFlaw::no_such_algorithm);
   CHECK(collective_flaw(Op::all_reduce, Algorithm::ring, m, 0, slow) == CollectiveFlaw::no_ranks);

@@ -47,8 +47,8 @@ TEST_CASE("pairs with pooled keys match a brute-force count", "[cost][textbook][
         }
 }
 
-// D 64: low rank 24, 16 heads of 8, keys of 8; outputs of 4 groups of 32 through rank 10;
-// pools of 2 x 64 x o + ratio x o + 8.
+// D 64: low rank 24, 16 heads of width 8, keys of width 8; outputs of 4 groups of width 32 through rank 10; pools of 2
+// x 64 x o + ratio x o + 8.
 TEST_CASE("compressed attention has one key head, pools, and a low-rank output", "[parameters]") {
   const Arch a = even_compressed();
   const Count each = 64 * 24 + 24 + 24 * 128 + 64 * 8 + 8 + 4 * 32 * 10 + 4 * 10 * 64;
@@ -72,7 +72,8 @@ TEST_CASE("residual streams are mixed before and after each half and summed befo
   CHECK(out_elements(shape_of<Pointwise>(embedding_ops(a, training), "embedding.repeat")) == 16 * 128);
 }
 
-// A window of 5 rows of 8 in each layer; pooled rows of 8 and index keys of 4 every 2 tokens, pooled rows of 8 every 4.
+// In each layer a window of 5 rows of width 8; then pooled rows of width 8 and index keys of width 4 every 2 tokens, or
+// pooled rows of width 8 every 4 tokens.
 TEST_CASE("pooled keys are cached per group, and windows up to their length", "[memory][compressed]") {
   const Arch a = even_compressed();
   for (const Count context : {5, 8, 103})

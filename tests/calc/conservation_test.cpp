@@ -61,7 +61,7 @@ struct Ends {
   Count in = 0, out = 0;
 };
 
-/// Checks the sizes around a collective; tensor ranks gather only a part of a latent row.
+/// Checks the sizes around a collective, except for tensor ranks, which gather only part of a latent row.
 void check_ends(const Collective& c, CollectiveOp op, const Ends& e, bool latent) {
   if (latent && c.group == Group::tensor) return;
   if (op == CollectiveOp::all_gather) CHECK(c.ranks * e.in == e.out);
@@ -87,8 +87,10 @@ TEST_CASE("every pipeline message arrives once at a slot that waits for it, unde
   }
 }
 
-TEST_CASE("ranks receive from a collective the elements that they contribute, forward and backward, in every layout",
-          "[cluster]") {
+TEST_CASE(
+    "all ranks together receive from a collective as many elements as they contribute, forward and backward, in every "
+    "layout",
+    "[cluster]") {
   Cases cases(72);
   int seen = 0;
   for (int i = 0; i < 300; ++i) {
@@ -98,7 +100,7 @@ TEST_CASE("ranks receive from a collective the elements that they contribute, fo
       const Collective* x = std::get_if<Collective>(&row.op.shape);
       if (x == nullptr) return;
       if (x->forward_on && x->backward_on) CHECK(is_opposite(x->forward, x->backward));
-      if (x->out_elements == 0 || x->group == Group::context) return;  // in place, or of keys and values together
+      if (x->out_elements == 0 || x->group == Group::context) return;  // in place, or keys and values at once
       const Ends e{elements_of(row.segment, row.op.in[0]), x->out_elements};
       INFO(row.op.name);
       const bool latent = c.arch.attention == AttentionKind::latent;

@@ -191,7 +191,7 @@ TEST_CASE("every context rank has the full weights", "[contract][context]") {
       }
 }
 
-TEST_CASE("context ranks send the textbook's bytes", "[textbook][context]") {
+TEST_CASE("context-parallel traffic matches the textbook", "[textbook][context]") {
   for (const ContextMethod method : methods)
     for (const Count c : {2, 4, 8})
       for (const Count tp : {1, 2}) {
@@ -228,7 +228,7 @@ TEST_CASE("a ring sends c - 1 messages forward and 2 c - 1 backward", "[contract
   CHECK(t.transfer.value == Approx(7 * block / 1000.0));
 }
 
-TEST_CASE("Ulysses replicates KV heads if there are fewer than ranks", "[contract][context]") {
+TEST_CASE("Ulysses replicates KV heads if there are fewer KV heads than ranks", "[contract][context]") {
   Arch a = even();
   a.kv_heads = 2;
   const OpList ops = first_block(a, training, over(8, ContextMethod::ulysses));
@@ -236,7 +236,7 @@ TEST_CASE("Ulysses replicates KV heads if there are fewer than ranks", "[contrac
   CHECK(core.heads == 2);
   CHECK(core.kv_heads == 1);
   CHECK(core.queries == seq);
-  // Equals 8 KV heads: each rank receives the one that its heads read.
+  // The bytes equal those with 8 KV heads: each rank receives the head that its own heads read.
   a.kv_heads = 8;
   CHECK(sent(ops, Group::context, 8).all() ==
         textbook::context_parallel_train(layer(a, 8), book(ContextMethod::ulysses)));

@@ -286,7 +286,7 @@ TEST_CASE("a head writes logits in their storage format, or in the compute forma
 // ---- Weights as stored and as read
 
 TEST_CASE("a pass reads exactly the stored bytes of every matrix", "[contract][cost]") {
-  // 300 x 100: no format's groups fill both sides, so the test detects their axis.
+  // 300 x 100: no format's groups divide both sides evenly, so the test detects the axis along which groups lie.
   Arch a = prime_gqa();
   a.hidden = a.embedding_width = 300;
   a.mlp_width = 100;

@@ -1,4 +1,4 @@
-// Packed sequences: a token attends only within its document.
+// Packed sequences, in which a token attends only to its own document.
 
 #include "calc/textbook/flops.hpp"
 #include "calc/train.hpp"

@@ -25,7 +25,7 @@ constexpr Block blocks[] = {{"q4_0", 32, 18},   {"q4_1", 32, 20},    {"q5_0", 32
 
 }  // namespace
 
-TEST_CASE("a block of a format takes its stated bytes, and a partial block counts in full", "[cost][dtype]") {
+TEST_CASE("a format's block takes its stated number of bytes, and a partial block counts in full", "[cost][dtype]") {
   for (const Block& b : blocks) {
     CAPTURE(std::string(b.format));
     CHECK(bytes(b.format, 1, b.weights) == b.bytes);
@@ -45,7 +45,7 @@ TEST_CASE("plain formats take their bit width", "[cost][dtype]") {
   CHECK(bytes("int4", 1, 3) == 2);  // rounded up to whole bytes
 }
 
-TEST_CASE("scales per row, per group and per tensor are included", "[cost][dtype]") {
+TEST_CASE("a format's bytes include scales per row, per group and per tensor", "[cost][dtype]") {
   CHECK(bytes("int8", 7, 100) == 7 * (100 + 4));
   CHECK(bytes("awq", 7, 256) == 7 * 2 * (64 + 2) + 7);  // plus half a byte of zero point for each of 14 groups
   CHECK(bits_per_weight(*dtype("gptq")) == 4.15625);

@@ -23,7 +23,8 @@ Arch encoder() {
   return a;
 }
 
-/// One encoder and two decoder layers: D 64, 16 heads of 8 over 8 KV heads, MLP 128, 32 relative-position buckets.
+/// One encoder and two decoder layers: D 64, 16 heads of width 8 over 8 KV heads, MLP 128, 32 relative-position
+/// buckets.
 Arch encoder_decoder() {
   Arch a = even();
   a.position = Position::relative;
@@ -118,7 +119,7 @@ TEST_CASE("gradients accumulated by all layers of a stack are live until backwar
   const Arch a = encoder_decoder();
   const Pricing p = pricing({.seq = 6, .micro_batch = 2, .global_batch = 2}, Phase::training);
   const Liveness l = liveness(embedding_ops(a, training), p, 0);
-  const Bytes table(2 * 6 * 6 * 16);  // of one stack: an element per pair and head
+  const Bytes table(2 * 6 * 6 * 16);  // the table of one stack: an element per pair and head
   CHECK(l.carried == 2 * table);
   CHECK(l.awaited == 2 * table);
   CHECK(l.awaited_by_encoder == table);

@@ -11,7 +11,7 @@
 
 namespace llmcalc::test {
 
-/// D 13, 3 heads of 5 over 1 KV head, MLP 17, vocabulary 19, 1 layer; LayerNorm, RoPE, no biases, untied head.
+/// D 13, 3 heads of width 5 over 1 KV head, MLP 17, vocabulary 19, 1 layer; LayerNorm, RoPE, no biases, untied head.
 inline Arch prime_gqa() {
   Arch a;
   a.layers = 1;
@@ -42,7 +42,7 @@ inline Arch prime_moe() {
            .layers = LayerSet::all(1)};
   return a;
 }
-/// Low ranks 11 (queries) and 7 (keys and values); heads of 5 + 2 and 3.
+/// Low ranks 11 (queries) and 7 (keys and values); heads of width 5 + 2 and 3.
 inline Arch prime_latent() {
   Arch a = prime_gated();
   a.attention = AttentionKind::latent;
@@ -51,7 +51,7 @@ inline Arch prime_latent() {
   return a;
 }
 
-/// Widths divisible by 8: D 64, 16 heads of 8 over 8 KV heads, MLP 128, vocabulary 512, 3 layers, gated, RMSNorm.
+/// Widths divisible by 8: D 64, 16 heads of width 8 over 8 KV heads, MLP 128, vocabulary 512, 3 layers, gated, RMSNorm.
 inline Arch even() {
   Arch a;
   a.layers = 3;
@@ -78,7 +78,8 @@ inline Arch even_latent() {
   a.latent = {.q_rank = 24, .kv_rank = 32, .nope_dim = 16, .rope_dim = 8, .v_dim = 16};
   return a;
 }
-/// Latent attention to 3 tokens chosen by 2 index heads of 4; the last layer shares the choice of the layer before it.
+/// Latent attention to 3 tokens selected by 2 index heads of width 4; the last layer reuses the selection of the layer
+/// before it.
 inline Arch even_sparse() {
   Arch a = even_latent();
   a.indexer = {.kind = IndexerKind::lightning, .heads = 2, .width = 4, .top_k = 3};
@@ -89,8 +90,8 @@ inline Arch even_sparse() {
   a.mixers.push(shared);
   return a;
 }
-/// Compressed attention with windows of 5 in three layers: without pooled keys; with overlapping keys of 2 tokens, 3
-/// chosen by 2 index heads of 4; with keys of 4 tokens. 2 residual streams.
+/// Compressed attention with windows of 5 in three layers: without pooled keys; with overlapping keys of 2 tokens, 3 of
+/// them selected by 2 index heads of width 4; with keys of 4 tokens. There are 2 residual streams.
 inline Arch even_compressed() {
   Arch a = even();
   a.attention = AttentionKind::compressed;
@@ -113,7 +114,7 @@ inline Arch even_compressed() {
   a.local.layers.insert(0);
   return a;
 }
-/// Grouped attention to the query's own block and to 2 blocks of 3 tokens chosen by 2 index heads of 4.
+/// Grouped attention to the query's own block and to 2 blocks of 3 tokens selected by 2 index heads of width 4.
 inline Arch even_blocks() {
   Arch a = even();
   a.indexer = {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 2, .block = 3};
@@ -183,7 +184,7 @@ inline OpList first_block(const Arch& a, const Step& s, const Layout& layout = {
   return cut(block_ops(a, first_kind(a), s), layout);
 }
 
-/// Parameters of the operators whose names start with a prefix, in all layers.
+/// Number of parameters, in all layers, of the operators whose names start with a prefix.
 inline Count parameters_of(const Arch& a, std::string_view prefix) {
   Count n = 0;
   for (const LayerKind& kind : layer_kinds(a))
@@ -191,7 +192,8 @@ inline Count parameters_of(const Arch& a, std::string_view prefix) {
       if (op.name.starts_with(prefix)) n += kind.count * learned(op.shape).total;
   return n;
 }
-/// Operator names in order. A collective is "+" and the name of the operator that needs its result or made its input.
+/// The operator names in order. A collective appears as "+" and the name of the operator that reads its result or
+/// produces its input.
 inline std::string names(const OpList& ops) {
   std::string s;
   for (const Op& op : ops) {
@@ -201,7 +203,7 @@ inline std::string names(const OpList& ops) {
   return s;
 }
 
-/// Shape of the operator of that name. Throws if it is missing.
+/// Shape of the operator with that name. Throws if there is no such operator.
 template <typename S>
 S shape_of(const OpList& ops, std::string_view name) {
   for (const Op& op : ops)

@@ -53,7 +53,7 @@ Bytes saved_by(const Arch& a, const Pricing& p) {
   return liveness(first_block(a, s), p, tokens * a.hidden).saved;
 }
 
-/// Checks the closed form plus `extra` bytes per token, which the caller accounts for.
+/// Checks that the saved bytes equal the closed form plus `extra` bytes per token, which the caller accounts for.
 void keeps(const Arch& a, const Pricing& p, Count extra) {
   const Fraction want = textbook::layer_activations(closed(a, training, p)) + Fraction(tokens * extra);
   REQUIRE(want.whole());
@@ -78,7 +78,7 @@ void for_each_pricing(const Act& act) {
 
 }  // namespace
 
-TEST_CASE("bytes saved by data flow match the closed form in every storage option", "[textbook][liveness]") {
+TEST_CASE("the bytes saved for backward match the closed form under every storage option", "[textbook][liveness]") {
   for_each_pricing([](const Pricing& p, Count, bool) {
     keeps(prime_gqa(), p, 0);
     keeps(prime_gated(), p, 0);
@@ -89,7 +89,7 @@ TEST_CASE("bytes saved by data flow match the closed form in every storage optio
   });
 }
 
-TEST_CASE("norms beyond the two of a plain block save their input and statistic", "[textbook][liveness]") {
+TEST_CASE("norms in addition to a plain block's two save their input and statistics", "[textbook][liveness]") {
   for_each_pricing([](const Pricing& p, Count bytes, bool statistics) {
     Arch a = prime_gated();
     a.norm_placement = NormPlacement::post;  // reads x directly, but the sums are saved: as many tensors as pre-norm
@@ -109,7 +109,7 @@ TEST_CASE("norms beyond the two of a plain block save their input and statistic"
   });
 }
 
-TEST_CASE("a mixture of experts saves the bytes of its closed form in place of the dense MLP's",
+TEST_CASE("a mixture of experts saves the bytes of its own closed form instead of the dense MLP's",
           "[textbook][liveness]") {
   for_each_pricing([](const Pricing& p, Count bytes, bool) {
     Arch a = prime_moe();
@@ -125,8 +125,8 @@ TEST_CASE("a mixture of experts saves the bytes of its closed form in place of t
 }
 
 TEST_CASE("latent attention saves low-rank rows and expanded heads", "[cost][liveness]") {
-  // x 13, n 13; q: 11 before and after its norm, 3 heads of 7; kv: 7 + 2 before its norm, 7 after, 3 heads of 5 + 3;
-  // o 9; y 13, m 13; 4 tensors of 17.
+  // x 13, n 13; q: 11 before and after its norm, 3 heads of width 7; kv: 7 + 2 before its norm, 7 after, 3 heads of
+  // width 5 + 3; o 9; y 13, m 13; 4 tensors of 17.
   const Count numbers = 13 + 13 + 11 + 11 + 21 + 9 + 7 + 24 + 9 + 13 + 13 + 4 * 17;
   const Count float32 = 3 + 4;  // log-sum-exps; four RMSNorms
   CHECK(saved_by(prime_latent(), priced(AttentionImpl::flash)) == Bytes(tokens * (2 * numbers + 4 * float32)));

@@ -1,5 +1,5 @@
-// Expert parallelism, alone and combined with all other kinds: sharded work adds up, replicated work is listed, and
-// collectives match the textbook.
+// Expert parallelism, alone and combined with all other kinds of parallelism: sharded work adds up, replicated work is
+// listed, and collectives match the textbook.
 
 #include "calc/parallel/expert.hpp"
 
@@ -200,7 +200,7 @@ TEST_CASE("a rank's prices cover its share of the model's work and weights", "[c
   }
 }
 
-TEST_CASE("expert ranks send the textbook's bytes", "[textbook][expert]") {
+TEST_CASE("expert-parallel traffic matches the textbook", "[textbook][expert]") {
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 40)) {
       CAPTURE(l.tp, l.cp, l.ep, l.etp, l.dp);
@@ -327,7 +327,7 @@ TEST_CASE("the most loaded rank receives and computes more rows, but dispatches 
   CHECK(shape_of<Linear>(first_block(even_moe(), training, loaded), "mlp.expert_up").rows == rows + 1);
 }
 
-TEST_CASE("expert ranks save the rows sent to them, and ranks that share a width each save all rows",
+TEST_CASE("expert ranks save the rows sent to them, and ranks that shard an expert's width each save all of its rows",
           "[contract][expert]") {
   const auto saved = [](const Layout& l) {
     return liveness(first_block(even_moe(), training, l), {}, tokens * hidden).saved;
@@ -372,7 +372,7 @@ TEST_CASE("tensor ranks reduce gradients of a router on token shards, but not of
   CHECK(divided == 2 * (3 * hidden * 16 + 2 * 16 + hidden));
 }
 
-TEST_CASE("expert ranks are drawn from other dimensions, divide the experts and route separate tokens",
+TEST_CASE("expert ranks are drawn from other dimensions, divide the number of experts evenly and route separate tokens",
           "[contract][layout]") {
   const auto of = [](const Layout& l) { return flaw(even_moe(), l); };
   CHECK(of({.ep = 8, .dp = 8}) == LayoutFlaw::none);

@@ -73,7 +73,7 @@ FirstLayerOp first_layer_op(const Arch& a, const Plan& p, std::string_view name)
 
 }  // namespace
 
-TEST_CASE("every freezable part has a name, and every component a part", "[freeze]") {
+TEST_CASE("every freezable part has a name, and every component belongs to a part", "[freeze]") {
   for (std::size_t i = 0; i < component_count; ++i)
     CHECK(parse<FreezePart>(name(freeze_part(static_cast<Component>(i)))) == freeze_part(static_cast<Component>(i)));
 }
@@ -317,7 +317,7 @@ TEST_CASE("a naive core without backward keeps its scores only while it runs", "
   CHECK(core.scratch == Bytes(2 * 512 * 512 * a.heads));
 }
 
-TEST_CASE("chunks of logits have whole tokens, and the input gradient of a frozen head is kept until backward",
+TEST_CASE("logit chunks consist of whole tokens, and the input gradient of a frozen head is kept until backward",
           "[freeze]") {
   Arch a = even();
   a.tied_head = false;

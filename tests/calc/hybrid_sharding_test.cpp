@@ -1,4 +1,5 @@
-// Hybrid sharding: each copy of the states holds all experts and runs separately, except for sums between copies.
+// Hybrid sharding: each replica of the states holds all experts and runs separately, except for reductions across
+// replicas.
 
 #include "tests/calc/cluster_cases.hpp"
 #include "tests/catch.hpp"
@@ -8,12 +9,12 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A run on one copy, and the same run on several copies.
+/// A single-replica run, and the same run on several replicas.
 struct Copied {
   ClusterCase one, all;
 };
 
-/// A node that holds a copy, and a network between copies that is a thousand times slower.
+/// Both runs on nodes that hold one replica each, with a network between the nodes that is a thousand times slower.
 Copied copied(ClusterCase c, Count copies) {
   c.layout.hsdp = 0;
   c.cluster.levels[0].ranks = mul(c.layout.tp, c.layout.cp, c.layout.dp);
@@ -29,7 +30,7 @@ Bytes gradients(const Plan& p, const Learned& l, Count ranks) {
   return Bytes(mul(p.gradient_bytes, ceil_div(l.trained(), ranks)));
 }
 
-/// Seconds to sum a row's gradients between copies.
+/// Seconds to reduce a row's gradients across replicas.
 double between_copies(const ClusterCase& c, const LayerPrice& row) {
   const auto sum = [&](Group shard, Group replica, const Learned& l) {
     const CollectiveCall e{.group = replica,
@@ -45,7 +46,7 @@ double between_copies(const ClusterCase& c, const LayerPrice& row) {
 
 }  // namespace
 
-TEST_CASE("copies of sharded states hold the same bytes as a run on one copy", "[cluster][memory][hsdp]") {
+TEST_CASE("each replica of sharded states holds as many bytes as a single-replica run", "[cluster][memory][hsdp]") {
   Cases cases(41);
   int compared = 0;
   while (compared < 300) {
@@ -73,7 +74,7 @@ TEST_CASE("copies of sharded states hold the same bytes as a run on one copy", "
   }
 }
 
-TEST_CASE("under hybrid sharding, only sums of shards leave a copy", "[cluster][bytes][hsdp]") {
+TEST_CASE("under hybrid sharding, replicas exchange only summed gradient shards", "[cluster][bytes][hsdp]") {
   Cases cases(42);
   int compared = 0;
   while (compared < 300) {
@@ -99,7 +100,7 @@ TEST_CASE("under hybrid sharding, only sums of shards leave a copy", "[cluster][
   }
 }
 
-TEST_CASE("experts are divided over a copy's ranks as in a run on one copy", "[cluster][layout][hsdp]") {
+TEST_CASE("experts are distributed across a replica's ranks as in a single-replica run", "[cluster][layout][hsdp]") {
   Cases cases(43);
   for (int i = 0; i < 2000; ++i) {
     Layout one = cases.layout();
@@ -118,5 +119,5 @@ TEST_CASE("experts are divided over a copy's ranks as in a run on one copy", "[c
   CHECK(ranks(l, Group::expert_shard) == 4);
   CHECK(ranks(l, Group::expert_replica) == 4);
   CHECK(lines(l, Group::expert_shard).inner.stride == 4);
-  CHECK(lines(l, Group::expert_replica).inner.stride == 16);  // devices of a copy
+  CHECK(lines(l, Group::expert_replica).inner.stride == 16);  // devices of a replica
 }

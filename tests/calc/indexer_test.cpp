@@ -72,7 +72,7 @@ TEST_CASE("a token scores all keys and attends only to the chosen ones", "[cost]
   const OpList ops = first_block(even_sparse(), {.sequences = 2, .queries = 1, .past = 99, .absorbed = true});
   const Pricing p{.phase = Phase::decode, .convention = AttentionFlops::causal_exact};
   const Cost scores = forward(op_called(ops, "attn.index_scores"), p), core = forward(op_called(ops, "attn.core"), p);
-  CHECK(scores.model == Flops(2 * 2 * 2 * 4 * 100));       // sequences, heads of 4, keys
+  CHECK(scores.model == Flops(2 * 2 * 2 * 4 * 100));       // sequences, heads of width 4, keys
   CHECK(scores.moved.cache == 2 * 2 * 4 * 100);            // bytes, sequences
   CHECK(core.model == Flops(2 * 2 * 16 * (40 + 32) * 3));  // heads, latent rows of 32 + 8, chosen keys
   CHECK(core.moved.cache == 2 * 2 * 40 * 3);
@@ -80,7 +80,7 @@ TEST_CASE("a token scores all keys and attends only to the chosen ones", "[cost]
 }
 
 // 3 layers cache latent rows of 40 elements; 2 of the layers also cache a key of 4.
-TEST_CASE("an indexer caches its key, except in a layer that shares a choice", "[memory][indexer]") {
+TEST_CASE("an indexer caches its key, except in a layer that reuses another layer's selection", "[memory][indexer]") {
   const Arch a = even_sparse();
   CHECK(cache_elements_per_token(a) == 3 * 40 + 2 * 4);
   for (const Count ranks : {1, 2, 4}) CHECK(cache_bytes_per_token(a, {}, {.tp = ranks}) == Bytes(2 * (3 * 40 + 2 * 4)));

@@ -120,7 +120,7 @@ TEST_CASE("without a cache a step recomputes the whole sequence", "[contract][in
 
 TEST_CASE("a windowed layer's cache stops growing at the window's length", "[contract][infer]") {
   Plan p;
-  const Count layer = 2 * 8 * 8 * 2;  // K and V, 8 heads of 8, 16 bits; 2 full and 3 windowed layers
+  const Count layer = 2 * 8 * 8 * 2;  // K and V, 8 heads of width 8, 16 bits; 2 full and 3 windowed layers
   for (const Count context : {1, 36, 37}) CHECK(cache_bytes(windowed(), p, context) == Bytes(5 * layer * context));
   CHECK(cache_bytes(windowed(), p, 38) == Bytes(layer * (2 * 38 + 3 * 37)));
   CHECK(cache_bytes(windowed(), p, 4000) == Bytes(layer * (2 * 4000 + 3 * 37)));
@@ -129,7 +129,7 @@ TEST_CASE("a windowed layer's cache stops growing at the window's length", "[con
     CHECK(cache_bytes(chunked(), p, context) == cache_bytes(windowed(), p, context));
 }
 
-TEST_CASE("a step is fastest at the start of a chunk", "[contract][infer]") {
+TEST_CASE("a decode step reads the least cache at the start of an attention chunk", "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   const auto bytes = [&](Count context) { return decode(chunked(), p, h100, context).rank.moved.cache; };
@@ -229,7 +229,7 @@ TEST_CASE("efficiencies divide the rates of the estimate but not of the bound", 
   CHECK(e.estimate.total().value == Approx(2 * bound));
 }
 
-TEST_CASE("ranks divide a dense step's weights, cache and work, and pay for collectives", "[contract][infer]") {
+TEST_CASE("ranks divide a dense step's weights, cache and work, and add collectives", "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   p.batch = 4;
@@ -246,7 +246,7 @@ TEST_CASE("ranks divide a dense step's weights, cache and work, and pay for coll
 
 // ---- Memory limits
 
-/// Whether `batch` sequences of `context` tokens fit; the plan's `generate` tokens of each are generated.
+/// Whether `batch` sequences of `context` tokens fit, of which the plan's `generate` tokens are generated.
 bool fits(const Arch& a, Plan p, const Layout& l, const Device& device, Count batch, Count context) {
   p.batch = batch;
   p.generate = std::clamp<Count>(context - 1, 0, p.generate);
@@ -316,7 +316,8 @@ TEST_CASE("if the weights do not fit, neither does a batch or a context", "[cont
   CHECK(l.max_context == 0);
 }
 
-TEST_CASE("a step is compute-bound from the compute-bound batch on, and memory-bound below it", "[contract][infer]") {
+TEST_CASE("a step is compute-bound at or above the compute-bound batch size, and memory-bound below it",
+          "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   const auto b = compute_bound_batch(even(), p, {}, h100.device, 1);
@@ -329,7 +330,7 @@ TEST_CASE("a step is compute-bound from the compute-bound batch on, and memory-b
   CHECK_FALSE(compute_bound_batch(llama31_8b(), p, {}, h100.device, 100000).has_value());
 }
 
-TEST_CASE("inference memory is weights, the full cache and the peak of a pass", "[contract][infer]") {
+TEST_CASE("inference memory is the sum of weights, the full cache and the peak of a pass", "[contract][infer]") {
   Plan p;
   p.batch = 3;
   p.prompt = 100;

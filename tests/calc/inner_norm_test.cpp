@@ -33,7 +33,7 @@ Arch with_low_rank() {
   return a;
 }
 
-/// Two layers of 16 heads of 8 over 8; the second reads the first's keys and values.
+/// Two layers of 16 heads of width 8 over 8 KV heads; the second layer reads the first's keys and values.
 Arch with_query_scale() {
   Arch a = even();
   a.layers = 2;

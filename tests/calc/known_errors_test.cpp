@@ -50,7 +50,7 @@ Count saved_of(const Arch& a, const Plan& p) {
 
 // ---- The same work in three tools
 
-TEST_CASE("Llama-2-7B on an A100 takes the reference's times", "[golden][known-errors]") {
+TEST_CASE("the times of Llama-2-7B on an A100 match the reference", "[golden][known-errors]") {
   const Arch a = llama2_7b();
   const Plan p = step_roofline(1, 1024);
   const PassEstimate e = prefill(a, p, a100, 1024);
@@ -60,7 +60,7 @@ TEST_CASE("Llama-2-7B on an A100 takes the reference's times", "[golden][known-e
   CHECK(rounded(1e3 * by_hand(a, p, a100, 1024), 4) == 6.7440);
 }
 
-TEST_CASE("Llama-3.1-8B on an H100 takes the reference's times", "[golden][known-errors]") {
+TEST_CASE("the times of Llama-3.1-8B on an H100 match the reference", "[golden][known-errors]") {
   const Arch a = llama31_8b();
   Plan p = step_roofline(8, 2048);
   const PassEstimate e = prefill(a, p, h100, 2048);
@@ -80,7 +80,7 @@ TEST_CASE("Llama-3.1-8B on an H100 takes the reference's times", "[golden][known
   CHECK(rounded(static_cast<double>(head.value) / 1e12, 3) == 263.505);
 }
 
-TEST_CASE("Llama-3.1-70B on four H100 takes the reference's times plus communication", "[golden][known-errors]") {
+TEST_CASE("the times of Llama-3.1-70B on four H100 match the reference plus communication", "[golden][known-errors]") {
   const Arch a = llama31_70b();
   Plan p = step_roofline(16, 2048);
   const double norms = 2.0 * 161 * 8192;  // on every rank; the reference counts a quarter
@@ -99,12 +99,12 @@ TEST_CASE("Llama-3.1-70B on four H100 takes the reference's times plus communica
 TEST_CASE("a cache counts KV heads rather than query heads or the hidden size", "[known-errors]") {
   const Plan p;
   CHECK(cache_bytes_per_token(llama31_8b(), p) == Bytes(131072));   // MHA would take 4 times as much
-  CHECK(cache_bytes_per_token(llama31_70b(), p) == Bytes(327680));  // and 8 times
+  CHECK(cache_bytes_per_token(llama31_70b(), p) == Bytes(327680));  // MHA would take 8 times as much
   CHECK(cache_bytes_per_token(llama2_7b(), p) == Bytes(524288));
 }
 
 TEST_CASE("a cache supports a head width other than hidden / heads", "[known-errors]") {
-  Arch a = even();  // Gemma-3-27B: 62 layers, 16 KV heads of 128, hidden 5376, 32 heads (5376 / 32 = 168)
+  Arch a = even();  // Gemma-3-27B: 62 layers, 16 KV heads of width 128, hidden 5376, 32 heads (5376 / 32 = 168)
   a.layers = 62;
   a.hidden = a.embedding_width = 5376;
   a.heads = 32;
@@ -121,7 +121,7 @@ TEST_CASE("a latent cache counts its rank and shared key rather than its heads",
   a.hidden = a.embedding_width = 7168;
   a.latent = {1536, 512, 128, 64, 128};
   CHECK(cache_bytes_per_token(a, {}) == Bytes(70272));
-  Arch mha = a;  // as multi-head attention, heads of 128 + 64 and 128
+  Arch mha = a;  // as multi-head attention, heads of width 128 + 64 and 128
   CHECK(61 * 2 * 128 * (192 + 128) == 70272 / 576 * 128 * 320);
   const Attention core = shape_of<Attention>(first_block(mha, {}), "attn.core");
   CHECK(core.kv_heads * (core.qk_dim + core.v_dim) == 128 * 320);
@@ -220,7 +220,7 @@ TEST_CASE("tied embeddings are stored once, and untied ones twice", "[known-erro
   CHECK(weights_bytes(a, {}) == Bytes(2 * parameters(a).total));
 }
 
-TEST_CASE("a token's FLOPs follow the active parameters, and memory follows all parameters", "[known-errors]") {
+TEST_CASE("a token's FLOPs depend on the active parameters, and memory depends on all parameters", "[known-errors]") {
   const Parameters p = parameters(mixtral_8x7b());
   CHECK(p.total == 46702792704);
   CHECK(p.active == 12879925248);

@@ -1,5 +1,5 @@
-// Tensors saved for backward and peaks of live tensors, compared with a simulation that uses only when each tensor is
-// produced, read and last read.
+// Tensors saved for backward and peaks of live tensors, compared with a simulation that uses only the times at which
+// each tensor is produced, read and last read.
 
 #include "calc/operator/liveness.hpp"
 
@@ -206,7 +206,7 @@ class Simulation {
     if (!o_.price.training()) return one_scores(*a);
     return dropped_core(op) ? held(op.shape, o_.price).saved.value : 0;
   }
-  /// Backward: the gradient of the scores, and the core's own tensors if recomputed.
+  /// Workspace in backward: the gradient of the scores, and the core's own tensors if they are recomputed.
   Count scratch(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
     if (a == nullptr) return 0;
@@ -236,7 +236,7 @@ void same(const OpList& ops, const Options& o, Count input) {
 constexpr Count tokens = 6;  // 2 sequences of 3
 const Step training{.sequences = 2, .queries = 3, .training = true};
 
-/// Every kind of block on small primes.
+/// Every kind of block, with small prime widths.
 std::vector<std::pair<std::string, Arch>> variants() {
   std::vector<std::pair<std::string, Arch>> r{
       {"plain", prime_gqa()}, {"gated", prime_gated()}, {"mixture", prime_moe()}, {"latent", prime_latent()}};
@@ -275,8 +275,8 @@ Pricing priced(AttentionImpl attention, Phase phase = Phase::training) {
 }  // namespace
 
 TEST_CASE("saved bytes and peaks of a plain block match a count by hand", "[cost][liveness]") {
-  // Per token, 16 bits; D 13, 3 heads of 5 over 1, F 17. Saved: x 13, n 13, q 15, k 5, v 5, o 15, y 13, m 13, u 17,
-  // a 17 values = 126, and in float32 3 log-sum-exps and 2 x 2 statistics = 7.
+  // Per token, 16 bits; D 13, 3 heads of width 5 over 1 KV head, F 17. Saved: x 13, n 13, q 15, k 5, v 5, o 15, y 13, m
+  // 13, u 17, a 17 values = 126, and in float32 3 log-sum-exps and 2 x 2 statistics = 7.
   const OpList ops = first_block(prime_gqa(), training);
   const Liveness l = liveness(ops, priced(AttentionImpl::flash), tokens * 13);
   CHECK(l.saved == Bytes(tokens * (2 * 126 + 4 * 7)));

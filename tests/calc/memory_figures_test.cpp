@@ -66,7 +66,7 @@ double gigabytes(const Published& m, bool sp, Recompute r) {
 }  // namespace
 
 // Figure 7: bytes of activations relative to tensor parallelism only.
-TEST_CASE("a layer of the published models saves Korthikanti's share for each technique", "[memory]") {
+TEST_CASE("a layer of each published model saves the bytes that Korthikanti reports for each technique", "[memory]") {
   for (const Published& m : models) {
     INFO(m.name);
     for (const bool sp : {false, true})

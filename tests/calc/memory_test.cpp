@@ -22,7 +22,8 @@ Plan step(Recompute r) {
   return p;
 }
 
-/// Peak in addition to weights, gradients and optimizer, from a walk over the layers forward and then backward.
+/// Peak memory in addition to weights, gradients and optimizer states, computed by a walk over the layers forward and
+/// then backward.
 Bytes walked(const Arch& a, const Plan& p) {
   const Pricing price = pricing(p, Phase::training);
   const bool full = p.recompute == Recompute::full;
@@ -77,7 +78,7 @@ TEST_CASE("the peak of a step matches a walk over its layers forward and backwar
 
 TEST_CASE("tensor-parallel ranks shard matrices and replicate norms", "[cost][memory]") {
   const Plan p;
-  // Per layer: q, out 2 x 64 x 128 and k, v 2 x 64 x 64, three of 64 x 128, all over 8; two whole norms of 64.
+  // Per layer: q, out 2 x 64 x 128 and k, v 2 x 64 x 64, three matrices of 64 x 128, all over 8; two whole norms of 64.
   const Count layer = (2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128) / 8 + 2 * 64;
   CHECK(weights_bytes(even(), p, {.tp = 8}) == Bytes(2 * (3 * layer + 64 + 2 * 512 * 64 / 8)));
 }
@@ -93,7 +94,7 @@ TEST_CASE("formats that exclude tables and vectors leave them in the compute for
   CHECK(weights_bytes(a, p) == Bytes(3 * (weights + scales + 2 * (biases + norms)) + 2 * (64 + 2 * 512 * 64)));
 }
 
-TEST_CASE("format groups of a mixture of experts lie within each expert", "[cost][memory]") {
+TEST_CASE("the quantization groups of a mixture of experts never span two experts", "[cost][memory]") {
   Arch a = even_moe();
   a.layers = 1;
   a.moe.layers = LayerSet::all(1);

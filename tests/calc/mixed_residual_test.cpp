@@ -43,7 +43,7 @@ TEST_CASE("a layer that begins a block has no add after its mixer", "[engine][mi
   CHECK(names(block_of(false)) == mixer + "attn.add " + mlp);
 }
 
-// 2 D for each of 2 mixes in every layer, and for the head's.
+// 2 D for each of 2 mixes in every layer, and for the head's mix.
 TEST_CASE("every mix has a score vector and a norm vector", "[engine][mixed]") {
   Arch without = mixed();
   without.residual_block = 0;
@@ -104,7 +104,8 @@ TEST_CASE("a pass keeps the streams saved before a layer, and the head needs all
   CHECK(pass_workspace(prompt) == std::max(most, prompt.head().alive.forward));
 }
 
-// The head's mix makes gradients of three saved streams and of the current one, in addition to its result's.
+// The head's mix produces gradients of three saved streams and of the current one, in addition to the gradient of its
+// result.
 TEST_CASE("gradients of saved streams are live from the head's mix on", "[liveness][mixed]") {
   const Pricing p = pricing(plan, Phase::training);
   const OpList ops = head_ops(mixed(), training);

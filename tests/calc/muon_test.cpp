@@ -1,5 +1,5 @@
-// Muon: one state for the matrices of blocks and two for all other parameters, iteration FLOPs from the sides of every
-// matrix, and their division across ranks.
+// Muon: one state for the matrices of blocks and two for all other parameters, FLOPs per iteration from the dimensions
+// of every matrix, and their division across ranks.
 
 #include "calc/training/muon.hpp"
 
@@ -142,7 +142,7 @@ TEST_CASE("an optimizer's matmuls do not count as model FLOPs", "[muon]") {
   }
 }
 
-TEST_CASE("iterations take the longer of their FLOPs and their bytes", "[muon]") {
+TEST_CASE("a Newton-Schulz iteration takes the longer of its compute and its memory time", "[muon]") {
   const Matrices one{3, 64, 128};
   const Cost c = newton_schulz(one, 5);
   CHECK(c.executed == iterated({{1, 3, 64, 128}}));
@@ -155,7 +155,8 @@ TEST_CASE("iterations take the longer of their FLOPs and their bytes", "[muon]")
   CHECK(compute_of(even(), muon(7)) == compute_of(even(), muon()));  // once per step
   const Cluster moving = device(1e30, 1e12, 1e30);
   const auto moved = [&](const Plan& p) { return train(even(), p, {}, moving).bound[Part::optimizer].value; };
-  // Per layer: q and out 64 x 128, k and v 64 x 64, three of 64 x 128; and the optimizer's pass over its states.
+  // Per layer: q and out 64 x 128, k and v 64 x 64, three matrices of 64 x 128; and the optimizer's pass over its
+  // states.
   const double bytes = 3 * (newton_schulz({5, 64, 128}, 5).moved.total() + newton_schulz({2, 64, 64}, 5).moved.total());
   const double pass = static_cast<double>(optimizer_traffic(training_states(even(), muon()), muon()).value);
   CHECK(moved(muon()) == Approx((bytes + pass) / 1e12));

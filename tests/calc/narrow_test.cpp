@@ -1,4 +1,4 @@
-// Low-precision matmuls of blocks: bytes read, by element and by group, and which matmuls are low-precision.
+// Low-precision matmuls of blocks: bytes read, counted by element and by group, and the matmuls that are low-precision.
 
 #include <random>
 
@@ -13,7 +13,7 @@ using textbook::Fraction;
 
 namespace {
 
-/// Formats with scales that the operands of a matmul can have.
+/// The scaled formats that a matmul's operands can have.
 std::vector<DType> scaled_formats() {
   std::vector<DType> all;
   for (const Format& f : formats)

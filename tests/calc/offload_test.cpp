@@ -264,8 +264,8 @@ TEST_CASE("device and host update their parts concurrently", "[offload][train]")
   CHECK(u.total({}, 1).value == Approx(std::max(u.host, u.weights).value));
   CHECK(u.total({}, 0).value == Approx((u.host + u.weights).value));
   CHECK(u.total(Seconds(1), 1) == Seconds(1) + std::max(u.host, u.weights));
-  // Weights that the device updates and the host holds go to the host afterward, and come to the device first if it
-  // has no copy.
+  // Weights that the device updates and the host stores move to the host afterward. If the device has no copy, they
+  // also move to the device beforehand.
   p.offload = {.activations = {}, .optimizer = {1, 4}, .weights = {3, 4}};
   CHECK(update_seconds(s, p, bound_rates(c.device, p)).weights.value == Approx(0.5 * 2 * n / 1e9));
 }
@@ -312,7 +312,8 @@ TEST_CASE("gradients go to the host after their layer's reduction, one layer aft
   }
 }
 
-TEST_CASE("a step with host offload ends with its tasks, and its parts add up to it", "[offload][events]") {
+TEST_CASE("a step with host offload ends when its tasks end, and its parts add up to its duration",
+          "[offload][events]") {
   Cases cases(94);
   int offloaded = 0, updated = 0;
   for (int i = 0; i < 1500; ++i) {

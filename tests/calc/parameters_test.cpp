@@ -1,4 +1,4 @@
-// Parameters of every variant, counted by hand on small primes.
+// Parameters of every variant, counted by hand for small prime sizes.
 
 #include "calc/parameters.hpp"
 
@@ -11,7 +11,7 @@ using namespace llmcalc;
 using namespace llmcalc::test;
 
 TEST_CASE("a block's parameters are its matrices, biases and norms", "[cost][parameters]") {
-  // D 13, 3 heads of 5 over 1, F 17, V 19
+  // D 13, 3 heads of width 5 over 1 KV head, F 17, V 19
   Arch a = prime_gqa();
   Parameters p = parameters(a);
   CHECK(p.embedding == 19 * 13);
@@ -103,7 +103,7 @@ TEST_CASE("linear attention counts five matrices and a norm", "[cost][parameters
   CHECK(cache_elements_per_token(a) == 0);
 }
 
-TEST_CASE("a narrow table adds two projections, and a tied table is also the head", "[cost][parameters]") {
+TEST_CASE("a narrow embedding table adds two projections, and a tied table is also the head", "[cost][parameters]") {
   Arch a = prime_gqa();
   a.embedding_width = 7;
   a.position = Position::learned;

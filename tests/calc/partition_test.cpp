@@ -17,7 +17,7 @@ double cost(const LayerKinds& kinds, const RowCosts& costs, const ModelChunk& c)
   for (Count i = c.first; i < c.end; ++i) all += costs.layer[kind_index(kinds, i)];
   return all;
 }
-/// Work of the slowest rank: all its chunks, in DualPipe those of both directions.
+/// Work of the slowest rank: all its chunks, in DualPipe the chunks of both directions.
 double slowest(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline, const Partition& p) {
   double most = 0;
   for (Count r = 0; r < pipeline.ranks; ++r) {
@@ -28,7 +28,7 @@ double slowest(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& p
   return most;
 }
 
-/// Calls f with every way to cut a number of layers into chunks.
+/// Calls f for every way to split a number of layers into chunks.
 template <typename F>
 void for_each_cut(Count layers, Count chunks, std::vector<Count>& cut, const F& f) {
   if (chunks == 1) {
@@ -43,7 +43,7 @@ void for_each_cut(Count layers, Count chunks, std::vector<Count>& cut, const F& 
     cut.pop_back();
   }
 }
-/// The smallest work of the slowest rank over all ways to cut the layers.
+/// The smallest work of the slowest rank over all ways to split the layers.
 double least(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline, Count layers) {
   double best = 1e300;
   std::vector<Count> cut;
@@ -111,9 +111,9 @@ TEST_CASE("with two kinds of layers and several chunks per rank the slowest rank
   }
 }
 
-TEST_CASE("layers of several kinds are not spread so that ranks wait after each chunk", "[cluster][partition]") {
-  // Three dense layers and 58 with experts on 16 ranks of two chunks. The cheap layers let rank 0 have one more than
-  // the others at the same load, but its second chunk would be the longest, and all ranks would wait for it.
+TEST_CASE("layers of several kinds are spread without making ranks wait after each chunk", "[cluster][partition]") {
+  // Three dense layers and 58 with experts on 16 ranks of two chunks. The cheap layers let rank 0 have one layer more
+  // than the others at the same load, but its second chunk would be the longest, and all ranks would wait for it.
   Arch a = even_moe();
   a.layers = 61;
   a.moe.layers = {};
@@ -230,8 +230,9 @@ TEST_CASE("stated layers per chunk are used unchanged", "[cluster][partition]") 
   for (Count i = 0; i < 4; ++i) CHECK(e.partition[i].layers() == layers[static_cast<std::size_t>(i)]);
 }
 
-TEST_CASE("Llama-3.1-405B's 126 layers on 16 stages have one less at both ends", "[cluster][partition]") {
-  // arXiv:2407.21783, section 3.3.2: one layer less on the first and on the last stage
+TEST_CASE("of Llama-3.1-405B's 16 stages, the first and the last have one layer fewer than the others",
+          "[cluster][partition]") {
+  // arXiv:2407.21783, section 3.3.2: one layer fewer on the first and on the last stage
   Plan p;
   p.seq = 8192;
   p.global_batch = 16;
@@ -245,7 +246,7 @@ TEST_CASE("Llama-3.1-405B's 126 layers on 16 stages have one less at both ends",
   CHECK(cut[0].layers() == 7);
   CHECK(cut[15].layers() == 7);
   for (Count i = 1; i < 15; ++i) CHECK(cut[i].layers() == 8);
-  // By FLOPs (zero for an embedding), the last stage and any one other stage have one layer less.
+  // By FLOPs (zero for an embedding), the last stage and any one other stage have one layer fewer.
   const Partition by_flops = partition(price(a, p, l, {}), p, l, Cluster{});
   CHECK(by_flops[15].layers() == 7);
   for (Count i = 0; i < 15; ++i) CHECK(by_flops[i].layers() <= 8);

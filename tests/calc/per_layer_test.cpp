@@ -23,7 +23,7 @@ Arch with_input() {
   return a;
 }
 
-/// Two layers of 16 heads of 8 over 8 KV heads; the second reads keys and values of the first.
+/// Two layers of 16 heads of width 8 over 8 KV heads; the second layer reads keys and values of the first.
 Arch sharing() {
   Arch a = even();
   a.layers = 2;
@@ -69,8 +69,10 @@ TEST_CASE("layers with shared keys and values neither project, cache nor save th
   CHECK(liveness(own, p, 3 * 64).saved - liveness(shared, p, 3 * 64).saved == Bytes(2 * 3 * 8 * 8 * 2));
 }
 
-TEST_CASE("gradients of shared keys and values are live before their source's backward, and are in its peak breakdown",
-          "[engine][per_layer]") {
+TEST_CASE(
+    "gradients of shared keys and values are live before their source's backward and count in the source's peak "
+    "breakdown",
+    "[engine][per_layer]") {
   Arch a = sharing();
   a.mlp_width = 1;  // so that the core is the peak
   const LayerKinds kinds = layer_kinds(a);

@@ -16,7 +16,7 @@ inline constexpr std::array written_schedules{Schedule::gpipe,     Schedule::one
                                               Schedule::zb_h1,     Schedule::zb_h2,       Schedule::dualpipe,
                                               Schedule::dualpipe_v};
 
-/// A valid pipeline of the schedule near the given sizes.
+/// A valid pipeline of the given schedule with sizes close to the given ones.
 inline Pipeline sound(Schedule s, Count ranks, Count chunks, Count micro_batches) {
   Pipeline p{s, ranks, fixed_chunks(s) > 0 ? fixed_chunks(s) : chunks, micro_batches};
   if (flaw(p) == PipelineFlaw::odd_ranks) p.ranks = enough(p);
@@ -30,13 +30,13 @@ struct Times {
   PipelineTimes view() const { return {chunks, sends, ready}; }
 };
 
-/// Equal times of all chunks, instant sends.
+/// Equal times for all chunks, and instant sends.
 inline Times equal_times(const Pipeline& p, double forward, double input, double weight, double paired = 0) {
   const auto n = static_cast<std::size_t>(model_chunks(p));
   return {std::vector<ChunkTime>(n, {Seconds(forward), Seconds(input), Seconds(weight), Seconds(paired)}), {}, {}};
 }
 
-/// Whole or fractional random times, with or without sends, pairs and chunks that become ready late.
+/// Whole or fractional random times, with or without sends, paired slots and chunks that become ready late.
 inline Times random_times(const Pipeline& p, std::mt19937& random) {
   const auto style = random() % 6;
   const auto some = [&] {

@@ -23,7 +23,7 @@ Count most(const Pipeline& p, Count rank, Count activations, Count for_weights) 
 
 }  // namespace
 
-TEST_CASE("GPipe, 1F1B and interleaved keep the textbook's micro-batches in flight on every rank") {
+TEST_CASE("GPipe, 1F1B and interleaved keep as many micro-batches in flight on every rank as in the textbook") {
   for (const Count ranks : {1, 2, 5, 8})
     for (const Count m : {1, 3, 8, 200})
       for (Count r = 0; r < ranks; ++r) {
@@ -55,7 +55,8 @@ TEST_CASE(
 
 TEST_CASE("tensors saved only for weight gradients count until these are done") {
   const Pipeline p{Schedule::zb_h1, 4, 1, 20};
-  // The last rank runs weight gradients three rounds late: in a forward it keeps one micro-batch and three remainders.
+  // The last rank runs weight gradients three rounds late: during a forward it keeps one whole micro-batch and the
+  // remainders of three others.
   std::vector<SavedCount> counts(2);
   CHECK(most_saved(p, 3, equal_saved(p, 100, 7), counts) == Bytes(100 + 3 * 7));
   CHECK(counts[0] == SavedCount{1, 3});

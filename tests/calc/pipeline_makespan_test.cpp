@@ -60,8 +60,8 @@ double step(const Pipeline& p, const Times& t) {
   return step_of(p, makespan(p, t.view(), room)).value;
 }
 
-/// Longest time of a rank until its last gradients, measured from the earliest start of its chunks minus their ready
-/// times.
+/// Longest time that any rank needs until its last gradients. It is measured from the earliest start of the rank's
+/// chunks, each minus its ready time.
 double longest(const Pipeline& p, const Times& t, const ByEvents& events) {
   double most = 0;
   for (Count r = 0; r < p.ranks; ++r) {
@@ -77,7 +77,7 @@ double longest(const Pipeline& p, const Times& t, const ByEvents& events) {
   return most;
 }
 
-/// Longest total wait of a rank between its first and its last slot.
+/// The longest total wait of any rank between its first and its last slot.
 double worst_wait(const Pipeline& p, const Times& t) {
   MakespanWorkspace room;
   const Makespan m = makespan(p, t.view(), room);

@@ -61,7 +61,7 @@ TEST_CASE("ZB-H1 and ZB-H2 delay weight gradients more on later ranks") {
   CHECK(letters(h2, 1) == "F1 I1 F2 I2 F3 I3 W1 F4 I4 W2 W3 W4");
 }
 
-// The eight steps of github.com/deepseek-ai/DualPipe by hand, 2 ranks: no steps 1, 3, 5 and 7.
+// The eight steps of github.com/deepseek-ai/DualPipe by hand for 2 ranks, which skip steps 1, 3, 5 and 7.
 TEST_CASE("DualPipe feeds both ends, and pairs a forward of one direction with a backward of the other") {
   const Pipeline p{Schedule::dualpipe, 2, 2, 6};
   CHECK(letters(p, 0) == "F1 F4' F2 B4' F5'+B1 F3+B5' F6'+B2 B6' I3 W3");
@@ -75,7 +75,8 @@ TEST_CASE("DualPipe-V runs DualPipe's steps on a V of chunks") {
   CHECK(letters(p, 1) == "F1 F1' F2 F2' F3 B1' F3'+B1 F4+B2' F4'+B2 B3' B3 I4' I4 W4' W4");
 }
 
-TEST_CASE("every rank runs each micro-batch of each chunk once forward and once backward, including weights") {
+TEST_CASE(
+    "every rank runs each micro-batch of each chunk once forward and once backward, including the weight gradients") {
   std::mt19937 random(11);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random);

@@ -1,11 +1,11 @@
-// Number of ranks of a group.
+// Number of ranks in a group.
 
 #include "calc/layout.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
 
-TEST_CASE("a group has as many ranks as lie along its lines", "[train]") {
+TEST_CASE("a group's size is the number of ranks along its mesh lines", "[train]") {
   for (const Count tp : {1, 2, 4})
     for (const Count cp : {1, 3})
       for (const Count dp : {1, 4, 6})

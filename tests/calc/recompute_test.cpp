@@ -94,7 +94,7 @@ TEST_CASE("each chunk of a pipeline recomputes its own first layers", "[train]")
 TEST_CASE("a group of layers saves one input, and keeps the tensors of its backward while it runs", "[train]") {
   const Arch a = layers(8);
   const Liveness l = price(a, none(), {}, cards.device).layer(0).alive;
-  const Bytes outside = trained(a, uniform(1)).memory.activations - 8 * l.input;  // of embedding and head
+  const Bytes outside = trained(a, uniform(1)).memory.activations - 8 * l.input;  // activations of embedding and head
   const Bytes worst = std::max(l.forward + l.output, l.backward);
   for (const auto& [n, groups] : {std::pair{1, 8}, {2, 4}, {3, 3}, {4, 2}, {5, 2}, {8, 1}, {9, 1}}) {
     const TrainEstimate e = trained(a, uniform(n));

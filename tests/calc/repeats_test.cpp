@@ -54,7 +54,7 @@ TEST_CASE("repeated layers form separate kinds, and so does a layer followed by 
 
 TEST_CASE("repeated weights count once as parameters, and once per layer in matmuls", "[engine][repeats]") {
   const Parameters p = parameters(twice());
-  CHECK(p.total == parameters(even()).total);  // of three layers
+  CHECK(p.total == parameters(even()).total);  // the parameters of three layers
   CHECK(p.matmul == parameters(six()).matmul);
   CHECK(cache_elements_per_token(twice()) == cache_elements_per_token(six()));
 }

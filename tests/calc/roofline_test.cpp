@@ -18,7 +18,7 @@ Cost cost_of(Count flop, double weights, double cache, double activations) {
 }
 const Rates rates{.compute = FlopsPerSecond(100), .memory = BytesPerSecond(10)};
 
-/// An operator of that shape in an MLP; its tensors do not matter here.
+/// An operator of the given shape in an MLP; its tensors do not matter here.
 Op op_of(const Shape& shape) { return {"mlp.up", shape, Component::mlp, Split::column, 1, block_input, 1}; }
 
 }  // namespace
@@ -129,7 +129,7 @@ TEST_CASE("a matmul with rows not aligned to 16 bytes reaches only a share of it
   CHECK(rate(4, 8) == 100);
 }
 
-TEST_CASE("a device's share for unaligned matmuls depends on the plan's format", "[cost][roofline]") {
+TEST_CASE("a device's rate for unaligned matmuls depends on the plan's format", "[cost][roofline]") {
   Device d = device(100, 10).device;
   d.achieved.present = true;
   d.achieved.unaligned = for_each_format(0.5);
@@ -151,7 +151,7 @@ TEST_CASE("an operator's gradient can have a separate launch overhead", "[cost][
   CHECK(reached(s, forward(s, train), train, Direction::forward, r).launch.value == 3);
 }
 
-TEST_CASE("recorded operators have a lower launch overhead, except in prefill", "[cost][roofline]") {
+TEST_CASE("operators in a recorded graph have a lower launch overhead, except in prefill", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(30);
   r.launch_backward = Seconds(50);

@@ -27,7 +27,7 @@ Cluster in_nodes(Count node) {
 double seconds(CollectiveOp op, Group g, const Layout& l, const Cluster& c) {
   return communication_time({.group = g, .op = op, .messages = 1, .bytes = Bytes(message)}, l, c).total().value;
 }
-/// Seconds on the network, relative to a whole message.
+/// Seconds on the network, relative to the time of a whole message.
 double on_network(CollectiveOp op, Group g, const Layout& l, Cluster c) {
   c.levels[0].bandwidth = BytesPerSecond(1e300);
   return seconds(op, g, l, c) * far / static_cast<double>(message);
@@ -51,7 +51,7 @@ std::vector<Devices> placed(const Layout& l, Group g) {
   return groups;
 }
 
-/// Ranks of a group in each node.
+/// Number of a group's ranks in each node.
 std::map<Count, Count> by_node(const Devices& group, Count node) {
   std::map<Count, Count> all;
   for (const Count d : group) ++all[d / node];
@@ -86,7 +86,7 @@ constexpr std::array kinds{Group::tensor,      Group::context,      Group::exper
 
 }  // namespace
 
-TEST_CASE("the groups of a kind partition all devices", "[cluster][route]") {
+TEST_CASE("the groups of each kind partition all devices", "[cluster][route]") {
   Layouts layouts(1);
   for (int i = 0; i < 200; ++i) {
     const Layout l = layouts.any();
@@ -162,13 +162,13 @@ TEST_CASE("a gather or scatter takes the send time of the ranks with the fewest 
 }
 
 TEST_CASE("an all-reduce over two nodes is as slow as the node with the fewest ranks", "[cluster][route]") {
-  // Two nodes: 2 (1/2) M over the links of the smaller.
+  // Two nodes: 2 (1/2) M over the links of the smaller node.
   for (const auto& [n, fewest] : std::array<std::pair<Count, double>, 4>{{{9, 1}, {12, 4}, {15, 7}, {16, 8}}}) {
     INFO(n);
     CHECK(on_network(CollectiveOp::all_reduce, Group::data, {.dp = n}, in_nodes(8)) ==
           Approx(1 / fewest).epsilon(1e-12));
   }
-  // At a stride of 8 each rank is in a separate node; at a stride of 4 three ranks are 2 + 1.
+  // At a stride of 8 each rank is in a separate node; at a stride of 4 three ranks are split 2 + 1.
   CHECK(on_network(CollectiveOp::all_reduce, Group::data, {.tp = 8, .dp = 3}, in_nodes(8)) == Approx(4.0 / 3));
   CHECK(on_network(CollectiveOp::all_reduce, Group::data, {.tp = 4, .pp = 2, .dp = 3}, in_nodes(8)) == Approx(1));
   CHECK(on_network(CollectiveOp::all_reduce, Group::data, {.dp = 73}, in_nodes(72)) == Approx(1));
@@ -216,7 +216,7 @@ TEST_CASE("the link of a group connects every group of its kind", "[cluster][rou
 }
 
 TEST_CASE("no collective is faster than its most loaded rank can send over its own link", "[cluster][route]") {
-  // A part of k of n ranks must send (n - k)/n of a gathered or scattered message, all of a sum that the others lack,
+  // A part of k of n ranks must send (n - k)/n of a gathered or scattered message, a whole message of an all-reduce,
   // and k (n - k)/n of an all-to-all; k links carry it.
   Layouts layouts(4);
   for (int i = 0; i < 1000; ++i) {

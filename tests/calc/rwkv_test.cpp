@@ -1,4 +1,4 @@
-// RWKV-7: parameters, saved and shared tensors, state of a sequence, and sharding across ranks.
+// RWKV-7: parameters, saved and shared tensors, sequence states, and sharding across ranks.
 
 #include "calc/arch/cross_layer.hpp"
 #include "calc/cost/cost.hpp"
@@ -17,8 +17,8 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Three layers of D 64: 6 heads of 10, ranks 5 (decay), 3 (learning rate), 7 (gate) and 2 (values), an MLP of 96. The
-/// other layers share the first layer's values.
+/// Three layers of D 64: 6 heads of width 10, ranks 5 (decay), 3 (learning rate), 7 (gate) and 2 (values), an MLP
+/// of 96. The other layers share the first layer's values.
 Arch rwkv() {
   Arch a = even();
   a.attention = AttentionKind::none;
@@ -56,7 +56,7 @@ OpList layer(const Arch& a, Count i, const Step& step = training) {
 }  // namespace
 
 // Mixes; r, k, v and out; low ranks; biases; k_k, k_a, r_k; norms of the heads. The share of the values in two layers.
-TEST_CASE("RWKV-7 has the parameters of its modules, without a share of values in its first layer", "[engine][rwkv]") {
+TEST_CASE("RWKV-7 has the parameters of its modules, and its first layer has no value share", "[engine][rwkv]") {
   const Parameters p = parameters(rwkv());
   const Count each = 6 * D + 4 * D * W + (5 + 3 + 7) * (D + W) + 2 * W + 3 * W + 2 * W;
   CHECK(p.attention == 3 * each + 2 * (2 * (D + W) + W));

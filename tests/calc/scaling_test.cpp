@@ -8,7 +8,7 @@ using namespace llmcalc::scaling;
 
 namespace {
 
-constexpr double chinchilla_budget = 5.76e23;  // of Gopher and Chinchilla, Hoffmann et al. 2022
+constexpr double chinchilla_budget = 5.76e23;  // training FLOPs of Gopher and Chinchilla, Hoffmann et al. 2022
 
 /// Parameters that minimize the loss under 6 N D = C, by golden-section search over ln N.
 double searched_params(const LossFit& f, double compute) {
@@ -24,13 +24,13 @@ double searched_params(const LossFit& f, double compute) {
 
 }  // namespace
 
-TEST_CASE("the closed form matches the minimum of a search", "[scaling]") {
+TEST_CASE("the closed-form optimum matches a numerical search", "[scaling]") {
   const LossFit f = GENERATE(chinchilla3, chinchilla3_tex, besiroglu);
   const double compute = GENERATE(1e19, chinchilla_budget, 1e26);
   CHECK(optimum_for_compute(f, compute).params == Approx(searched_params(f, compute)).epsilon(1e-5));
 }
 
-TEST_CASE("the fits disagree at Chinchilla's budget as their papers' constants do", "[scaling]") {
+TEST_CASE("the fits differ at Chinchilla's budget by as much as the constants in their papers imply", "[scaling]") {
   const auto at = [](const Fit& f) { return optimum_for_compute(f, chinchilla_budget); };
   CHECK(at(chinchilla3).params == Approx(32.2e9).epsilon(1e-3));
   CHECK(at(chinchilla3).tokens_per_parameter() == Approx(93).epsilon(0.005));
@@ -52,8 +52,8 @@ TEST_CASE("Chinchilla's first two approaches give the tokens of the paper's tabl
   struct Row {
     double params, first, second;  ///< tokens: Table 3 and Table A3 of arXiv:2203.15556
   };
-  // Sizes in the tables have at most two digits, and the row of 67 billion has Gopher's budget, so it is off by up to 7
-  // %.
+  // Sizes in the tables have at most two digits, and the row of 67 billion has Gopher's budget, so that row is off by
+  // up to 7 %.
   const Row row = GENERATE(Row{400e6, 8.0e9, 7.7e9}, Row{1e9, 20.2e9, 20.0e9}, Row{10e9, 205.1e9, 219.5e9},
                            Row{67e9, 1.5e12, 1.7e12}, Row{175e9, 3.7e12, 4.3e12}, Row{280e9, 5.9e12, 7.1e12},
                            Row{520e9, 11.0e12, 13.4e12}, Row{1e12, 21.2e12, 26.5e12}, Row{10e12, 216.2e12, 292.0e12});
@@ -78,7 +78,7 @@ TEST_CASE("a budget, its parameters and its tokens lead to the same optimum", "[
   }
 }
 
-TEST_CASE("every optimum satisfies 6 N D = C for any given quantity", "[scaling]") {
+TEST_CASE("whichever quantity is given, the optimum satisfies 6 N D = C", "[scaling]") {
   for (const Fit& f : fits())
     for (const Optimum& o : {optimum_for_compute(f, 1e24), optimum_for_params(f, 1e12), optimum_for_tokens(f, 3e11)})
       CHECK(training_flops(o.params, o.tokens) == Approx(o.compute).epsilon(1e-14));

@@ -1,5 +1,5 @@
-// Scans of heads of Mamba-1 (PLaMo 2), RG-LRU, mLSTM, RWKV-5 and RWKV-6: parameters, saved tensors, FLOPs, state of a
-// sequence, and sharding across ranks.
+// Per-head scans of Mamba-1 (PLaMo 2), RG-LRU, mLSTM, RWKV-5 and RWKV-6: parameters, saved tensors, FLOPs, sequence
+// states, and sharding across ranks.
 
 #include "calc/cost/cost.hpp"
 #include "calc/cost/held.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr Count D = 64, H = 6, P = 10, N = 7, tokens = 6;
 
-/// Three layers of D 64 with only the recurrence, and MLPs of 96.
+/// Three layers of D 64 with the recurrence as their only mixer, and MLPs of width 96.
 Arch of(const Recurrent& r) {
   Arch a = even();
   a.attention = AttentionKind::none;

@@ -64,7 +64,7 @@ TEST_CASE("Goon, first stage §1.1.4: an MLP has 2FD^2 weights and (F + 1) D bia
 TEST_CASE("Goon, first and second stage (2.1): the MLP caches (2F + 1) BSD values; the D is missing in print",
           "[seed]") {
   SeedActivations s{3, 16, 1, 24, 4, 4, 1};
-  CHECK(seed_mlp_activations(s) == Fraction((2 * 4 + 1) * 3 * 16 * 24 + 3 * 16 * 24));  // and a mask
+  CHECK(seed_mlp_activations(s) == Fraction((2 * 4 + 1) * 3 * 16 * 24 + 3 * 16 * 24));  // plus a mask
 }
 
 TEST_CASE("Goon, first stage §2.1: single precision takes 16 bytes per parameter, and a GiB is 2^30 bytes", "[seed]") {

@@ -44,7 +44,7 @@ TEST_CASE("a decode step transfers the offloaded share of its blocks over the li
 TEST_CASE("a decode step transfers only the offloaded experts that it reaches", "[offload][infer]") {
   const Arch a = mixtral_8x7b();
   const Plan all = offloading({.experts = {1, 1}}), none = offloading({});
-  const double reached = 8 * (1 - 0.75 * 0.75 * 0.75 * 0.75);  // of 8, reached by 4 tokens that each choose 2
+  const double reached = 8 * (1 - 0.75 * 0.75 * 0.75 * 0.75);  // experts reached by 4 tokens, 2 of 8 each
   const double bytes = reached * 32 * 3 * 4096 * 14336 * 2;
   CHECK(seconds_of_step(a, all) - seconds_of_step(a, none) == Approx(bytes / way).epsilon(1e-9));
 }

@@ -38,7 +38,7 @@ TEST_CASE("latent attention does not depend on the number of KV heads", "[contra
 TEST_CASE("each of three tensor-parallel ranks has whole heads of grouped attention", "[contract][tensor]") {
   const OpList ops = first_block(even(), training, three);
   CHECK(shape_of<Attention>(ops, "attn.core").heads == 6);
-  CHECK(shape_of<Attention>(ops, "attn.core").kv_heads == 3);  // of 8
+  CHECK(shape_of<Attention>(ops, "attn.core").kv_heads == 3);  // 3 of 8 KV heads
   CHECK(shape_of<Linear>(ops, "attn.q").out == 6 * 8);
   CHECK(shape_of<Linear>(ops, "attn.k").out == 3 * 8);
   CHECK(shape_of<Linear>(ops, "attn.v").out == 3 * 8);
@@ -119,8 +119,8 @@ TEST_CASE("ranks of an absorbed core reduce only gradients of low-rank rows and 
 }
 
 TEST_CASE("the work of a pass is the sum of every layer and the head", "[contract][work]") {
-  // Per layer q and out 64 x 128, k and v 64 x 64, three of 64 x 128; 16 tokens. Cores: 2 sequences of 16 heads,
-  // 2 (8 + 8) per pair; flash computes 36 of 64 pairs.
+  // Per layer q and out 64 x 128, k and v 64 x 64, three matrices of 64 x 128; 16 tokens. Cores: 2 sequences of 16
+  // heads, 2 (8 + 8) per pair; flash computes 36 of 64 pairs.
   const Flops matmuls(3 * 2 * 16 * (2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128)), head(2 * 16 * 512 * 64);
   const Work w = forward_work(even(), training, {.phase = Phase::training});
   CHECK(w.linear == matmuls);

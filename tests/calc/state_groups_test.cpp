@@ -11,12 +11,12 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Ranks over which a class's parameters are divided before ZeRO sharding: tp, or ep x etp.
+/// Number of ranks over which a class's parameters are divided before ZeRO sharding: tp, or ep x etp.
 Count divided(const Layout& l, ParameterClass c) {
   return mul(c == ParameterClass::experts ? ranks(l, Group::expert) : 1, ranks(l, state_groups(c).tensor));
 }
 
-/// The devices of `from`, each spread along a group's lines.
+/// The devices reached from each device of `from` along a group's mesh lines.
 std::vector<Count> spread(const std::vector<Count>& from, const Lines& along) {
   std::vector<Count> all;
   for (const Count device : from)
@@ -59,15 +59,15 @@ void train_only(ParameterClass c, Plan& p) {
     if ((row.value == FreezePart::experts) != (c == ParameterClass::experts)) p.frozen.parts.add(row.value);
 }
 
-/// Optimizer states of one rank of a stage.
+/// Bytes of optimizer states on one rank of a stage.
 Bytes states(const ClusterCase& c, const Prices& prices, const Partition& p, Zero zero, Count rank) {
   Layout l = c.layout;
   l.zero = zero;
   return stage(prices, c.plan, l, p, rank).memory.optimizer;
 }
 
-/// Checks that a rank's shards, over all ranks with the same parameters, are one copy of the states per replica, plus
-/// less than one element of padding per rank.
+/// Checks that a rank's shards, summed over all ranks with the same parameters, are one copy of the states per replica,
+/// plus less than one element of padding per rank.
 void check_shards(const ClusterCase& c, ParameterClass of) {
   const Layout& l = c.layout;
   const Prices prices = price(c.arch, c.plan, l, c.cluster.device);

@@ -44,7 +44,7 @@ TEST_CASE("a state with separate removal and insertion keys is read and updated 
   CHECK(rwkv.executed == Flops(8 * rows * state));
   CHECK(rwkv.model == Flops(10 * rows * state));  // plus the decay
   CHECK(backward(shape(StateRule::removal, 0), train).executed == Flops((16 + 6) * rows * state));
-  // Chunks of 4, 4 and 2: four kinds of scores; two matmuls with the system's right side and the system, two for the
+  // Chunks of 4, 4 and 2: four kinds of scores; two matmuls with the linear system and its right-hand side, two for the
   // output, two reads of the state and two of its updates.
   const Count places = sequences * (4 * 4 + 4 * 4 + 2 * 2);
   const Count done = 8 * places * heads * (n + p) + 8 * rows * state;
@@ -65,7 +65,7 @@ TEST_CASE("chunks of four tokens multiply 4 x 4 scores, and the last chunk only 
   CHECK(backward(shape(StateRule::delta, 4), train).executed == Flops(static_cast<Int128>(3 * delta - reading)));
 }
 
-TEST_CASE("a chunk longer than the sequence equals the sequence, and a single token takes the recurrent form",
+TEST_CASE("a chunk longer than the sequence is cut to the sequence length, and a single token takes the recurrent form",
           "[cost][state]") {
   for (const StateRule rule : {StateRule::state_space, StateRule::delta}) {
     CHECK(forward(shape(rule, 64), train).executed == forward(shape(rule, queries), train).executed);

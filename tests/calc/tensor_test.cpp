@@ -56,7 +56,7 @@ std::map<std::string, Int128> work(const OpList& ops) {
   return m;
 }
 
-/// Whether all ranks run the whole operator, on whole tokens before or between sharded ones.
+/// Whether all ranks run the whole operator, on whole tokens, before or between sharded operators.
 bool replicated(std::string_view name) {
   return name == "mlp.router" || name == "attn.q_down" || name == "attn.kv_down" || name == "mlp.shared_weight";
 }
@@ -194,8 +194,7 @@ TEST_CASE("weights over all ranks minus their replicas equal the model's", "[con
   CHECK(8 * learned_of(first_block(even_latent(), training, {8, false})) - 7 * (down + norms) == learned_of(latent));
 }
 
-TEST_CASE("a rank routes its part of the sequence and saves the router values of only that part",
-          "[contract][tensor]") {
+TEST_CASE("a rank routes its part of the sequence and saves router values only for that part", "[contract][tensor]") {
   const Count tokens = training.tokens(), experts = 8, top_k = 2;
   const auto saved = [](const OpList& ops) {
     Bytes all;

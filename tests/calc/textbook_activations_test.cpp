@@ -27,7 +27,8 @@ constexpr Count b = 3, s = 16, d = 24, a = 4;
 
 }  // namespace
 
-TEST_CASE("with dropout a layer saves the seed's bytes, and the minimum for backward is the same", "[textbook]") {
+TEST_CASE("with dropout a layer saves the seed's bytes, even if it stores only the minimum for backward",
+          "[textbook]") {
   const Count p = GENERATE(2, 4);
   LayerActivations l = seed_layer(b, s, d, a, p);
   const SeedActivations seed{
@@ -105,7 +106,7 @@ TEST_CASE("a gated MLP saves four, three or two tensors of its width, and a para
   CHECK(layer_activations(l) + Fraction(2 * 2 * 96 + 2 * 2 * d) == four);
 }
 
-TEST_CASE("KV heads are replicated if there are fewer than ranks, and context parallelism shards the sequence",
+TEST_CASE("KV heads are replicated if there are fewer KV heads than ranks, and context parallelism shards the sequence",
           "[textbook]") {
   LayerActivations l = seed_layer(1, 8, d, a, 2);
   l.kv_heads = 1;
@@ -132,7 +133,7 @@ TEST_CASE("the head's rank saves norm input, head input and float32 logits", "[t
   CHECK(logits_activations(b, s, 100, 2) == Fraction(2 * b * s * 100));
 }
 
-TEST_CASE("a layer of experts saves its copies of tokens, and more with a capacity factor", "[textbook]") {
+TEST_CASE("a layer of experts saves its token copies, and more with a capacity factor", "[textbook]") {
   MoeActivations m{.batch = 1,
                    .seq = 2,
                    .hidden = 10,

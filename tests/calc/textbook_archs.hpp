@@ -5,7 +5,7 @@
 
 namespace llmcalc::test {
 
-/// GPT-2's block: 3 layers, D 22, 2 heads of 11, MLP 47, vocabulary 101, 19 positions.
+/// GPT-2's block: 3 layers, D 22, 2 heads of width 11, MLP 47, vocabulary 101, 19 positions.
 inline Arch tiny_gpt() {
   Arch a;
   a.layers = 3;
@@ -21,7 +21,7 @@ inline Arch tiny_gpt() {
   return a;
 }
 
-/// Llama's block with A d_h != D: 2 layers, D 26, 6 heads of 5 in 3 groups, gated MLP 37, vocabulary 103.
+/// Llama's block with A d_h != D: 2 layers, D 26, 6 heads of width 5 in 3 groups, gated MLP 37, vocabulary 103.
 inline Arch tiny_llama() {
   Arch a;
   a.layers = 2;
@@ -48,7 +48,7 @@ inline Arch tiny_moe() {
   return a;
 }
 
-/// tiny_llama with latent attention: ranks 17 and 13, 6 heads of 5 + 2 and 3.
+/// tiny_llama with latent attention: ranks 17 and 13, 6 heads of width 5 + 2 and 3.
 inline Arch tiny_latent() {
   Arch a = tiny_llama();
   a.attention = AttentionKind::latent;

@@ -64,7 +64,7 @@ TEST_CASE("a tiny Llama's forward FLOPs match a count by hand", "[textbook]") {
   const ForwardFlops f = forward_flops(test::tiny_llama(), {.batch = 2, .seq = 3});
   const Count layer = 26 * 30 + 2 * 26 * 15 + 30 * 26 + 3 * 26 * 37;
   CHECK(f.linear == Flops(2 * 6 * 2 * layer));
-  CHECK(f.core == Flops(2 * 2 * 2 * 2 * 6 * 5 * 9));  // layers, QK and AV, batch, 2 FLOPs, 6 heads of 5, 9 pairs
+  CHECK(f.core == Flops(2 * 2 * 2 * 2 * 6 * 5 * 9));  // layers, QK and AV, batch, 2 FLOPs, 6 heads of width 5, 9 pairs
   CHECK(f.head == Flops(2 * 6 * 26 * 103));
   CHECK(forward_flops(test::tiny_llama(), {.batch = 2, .seq = 3, .head = Head::last}).head == Flops(2 * 2 * 26 * 103));
   CHECK(forward_flops(test::tiny_llama(), {.batch = 2, .seq = 3, .head = Head::none}).head == Flops(0));
@@ -127,7 +127,8 @@ TEST_CASE("Megatron's formula equals the sum over GPT-3's parts, including the h
 }
 
 TEST_CASE(
-    "printed selective recomputation repeats the core's forward and backward, although only its forward is recomputed",
+    "the printed formula of selective recomputation repeats the core's forward and backward, although only the forward "
+    "is recomputed",
     "[textbook]") {
   // printed 24BLS^2D, exact 16: the difference is 8BLS^2D, two forward cores of 4BLS^2D
   const Flops printed = megatron_flops(gpt3_step, Recompute::selective, true);

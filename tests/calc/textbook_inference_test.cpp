@@ -25,7 +25,8 @@ TEST_CASE("a quantized cache stores a scale per head vector", "[textbook]") {
   CHECK(kv_bytes_per_token(test::tiny_llama(), 1, 1, 4) == Bytes(2 * 2 * 3 * (5 + 4)));
 }
 
-TEST_CASE("the cache rounds up to pages, stops growing at the window, and skips linear attention", "[textbook]") {
+TEST_CASE("the cache size is rounded up to pages, stops growing at the window, and excludes linear attention",
+          "[textbook]") {
   Arch a = test::tiny_llama();
   const Count token = 2 * 3 * 5 * 2;  // one layer
   CHECK(kv_cache_bytes(a, 3, 20, 2) == Bytes(3 * 20 * 2 * token));
@@ -98,7 +99,7 @@ TEST_CASE("the best draft length beats its neighbors", "[textbook]") {
   CHECK(speculative_speedup(a, g, c) > speculative_speedup(a, g - 1, c));
 }
 
-TEST_CASE("a full server keeps as many requests as it has slots", "[textbook]") {
+TEST_CASE("a full server serves as many requests at a time as it has slots", "[textbook]") {
   // Little's law: requests in flight = rate x time in the server, including other requests' prefills
   const Serving s{
       .batch = 48, .prompt = 1500, .generated = 300, .fixed = 0.009, .per_context_token = 4e-8, .prefill = 0.06};

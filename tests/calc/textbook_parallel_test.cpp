@@ -12,8 +12,8 @@ using namespace llmcalc::textbook;
 
 namespace {
 
-/// Simulates a pipeline in whole time units, with the idle time and the peak of stored micro-batches per rank. Each
-/// rank runs its list of forwards (true) and backwards (false) in order, as soon as their inputs are ready.
+/// Simulates a pipeline in whole time units, and records the idle time and the peak number of stored micro-batches per
+/// rank. Each rank runs its list of forwards (true) and backwards (false) in order, as soon as their inputs are ready.
 struct Simulation {
   Count ranks, micro_batches, forward, backward;
   std::vector<std::vector<bool>> lists;
@@ -152,7 +152,8 @@ TEST_CASE("a middle stage sends in both directions, and an end stage in one", "[
   CHECK(pipeline_step(1, 3, 5, 2, 4, 3, true, 5) == Fraction(5 * 4 * 30 / 5));
 }
 
-TEST_CASE("a step is its micro-batches, the pipeline fill, the exposed communication and the optimizer", "[textbook]") {
+TEST_CASE("a step is the sum of its micro-batches, the pipeline fill, the exposed communication and the optimizer",
+          "[textbook]") {
   const StepTerms t{.compute = 2,
                     .communication = 1,
                     .overlap = 0.5,

@@ -15,7 +15,7 @@ TEST_CASE("a matmul moves each operand once", "[textbook]") {
   CHECK(gemm_intensity(g) == Approx(210.0 / 137));
 }
 
-TEST_CASE("the seed's intensity equals a square matrix's", "[textbook]") {
+TEST_CASE("the seed's arithmetic intensity is that of a square matrix", "[textbook]") {
   // Goon (D.1), its factor 2 restored
   CHECK(seed_matmul_intensity(2, 3, 5, 2) == Approx(gemm_intensity({.m = 6, .n = 5, .k = 5})));
 }

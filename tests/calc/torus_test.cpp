@@ -45,12 +45,12 @@ double seconds(Kind op, Bytes m, Count ranks, const Link& link) {
   return collective_time(op, default_algorithm(op), m, ranks, joining_ranks(link, ranks)).value;
 }
 
-/// Load of each link of an axis, by its source position and direction.
+/// Load of each link on an axis, by its source position and direction.
 using Carried = std::map<std::pair<Count, Count>, double>;
 void walk(Count from, Count to, Count step, double share, const TorusAxis& a, Carried& carried) {
   for (Count at = from; at != to; at = (at + step + a.ranks) % a.ranks) carried[{at, step}] += share;
 }
-/// Sends one unit the shorter way round; over half a ring, half of it each way.
+/// Sends one unit the shorter way round; at exactly half a ring, half of the unit in each direction.
 void send(Count from, Count to, const TorusAxis& a, Carried& carried) {
   const Count up = (to - from + a.ranks) % a.ranks;
   if (!a.closed) return walk(from, to, to > from ? 1 : -1, 1, a, carried);
@@ -96,7 +96,7 @@ TEST_CASE("an all-to-all's load is the simulated load of the busiest link", "[to
         const double most = busiest_link(a) / static_cast<double>(m) * static_cast<double>(spacing);
         CHECK(all_to_all_load(torus({a})).value() == Approx(links * most).epsilon(1e-12));
       }
-  // The busier of two axes: 16 in a ring 2 M / w, 4 in a line 1 M / w.
+  // The busier of two axes: a ring of 16 takes 2 M / w, a line of 4 takes 1 M / w.
   CHECK(all_to_all_load(torus({{16, 1, true}, {4, 1, false}})) == Ratio{6, 1});
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("the bisection of a TPU v4 pod is 512 links each way", "[torus]") {
   CHECK(seconds(Kind::all_to_all, Bytes(1'000'000'000), 4096, v4()) == Approx(across / (links * 45e9)).epsilon(1e-12));
 }
 
-TEST_CASE("slices have the shapes of Google's tables and close on the same axes", "[torus]") {
+TEST_CASE("slices have the shapes in Google's tables and wrap around on the same axes", "[torus]") {
   // docs.cloud.google.com/tpu/docs/v5e: slices of a pod; only an axis of 16 wraps around (scaling book, chapter 2).
   const std::vector<std::pair<Count, std::vector<Count>>> of_v5e{
       {4, {2, 2}}, {8, {2, 4}}, {16, {4, 4}}, {32, {4, 8}}, {64, {8, 8}}, {128, {8, 16}}, {256, {16, 16}}};
@@ -165,14 +165,14 @@ TEST_CASE("collectives of a layout use the links of their group", "[torus]") {
 TEST_CASE("torus latency counts the steps to the farthest rank", "[torus]") {
   Link slow = v5e();
   slow.latency = Seconds(1e-6);
-  // 8 + 8 steps both ways round of 16 x 16; 4 x 4 without rings has 3 + 3.
+  // A 16 x 16 torus takes 8 + 8 steps, since rings are used in both directions; 4 x 4 without rings takes 3 + 3.
   CHECK(seconds(Kind::all_gather, Bytes(), 256, slow) == Approx(16e-6));
   CHECK(seconds(Kind::all_reduce, Bytes(), 256, slow) == Approx(32e-6));
   CHECK(seconds(Kind::all_to_all, Bytes(), 16, slow) == Approx(6e-6));
   CHECK(seconds(Kind::p2p, Bytes(), 2, slow) == Approx(1e-6));
 }
 
-TEST_CASE("switches are unaffected, and a torus has no algorithms for switches", "[torus]") {
+TEST_CASE("switched links are unaffected by torus rules, and a torus has no switch algorithms", "[torus]") {
   CHECK(joining_group({.ranks = 8, .bandwidth = BytesPerSecond(1e9), .latency = {}}, {.tp = 8}, Group::tensor)
             .bandwidth.value == 1e9);
   CHECK(collective_flaw(Kind::all_reduce, CollectiveAlgorithm::tree, Bytes(1), 16, joining_ranks(v5e(), 16)) ==

@@ -1,4 +1,4 @@
-// Bytes that every kernel moves, reads and writes counted by hand: 3 sequences of 4 tokens, small prime widths.
+// Bytes that every kernel moves, with reads and writes counted by hand: 3 sequences of 4 tokens, small prime widths.
 
 #include <string>
 
@@ -25,7 +25,7 @@ const Pricing train = of(Phase::training), prefill = of(Phase::prefill), decode 
 Attention core(Count past = 0) {
   return {.sequences = 3, .heads = 6, .kv_heads = 2, .queries = 4, .keys = past + 4, .qk_dim = 7, .v_dim = 5};
 }
-/// In bf16: q (12 rows, 6 heads of 7) and o (of 5); a token's keys and values (2 heads of 7 and 5).
+/// In bf16: q (12 rows, 6 heads of width 7) and o (of 5); a token's keys and values (2 heads of width 7 and 5).
 constexpr double queries_and_outputs = 2 * 12 * 6 * (7 + 5), token = 2 * 2 * (7 + 5), scores = 2 * 12 * 6 * 4;
 
 double moved(PointwiseKind kind, bool back) {
@@ -35,7 +35,7 @@ double moved(PointwiseKind kind, bool back) {
 
 }  // namespace
 
-TEST_CASE("a training core moves q, k, v and o once, and twice with their gradients", "[cost][traffic]") {
+TEST_CASE("a training core moves q, k, v and o once forward, and twice as many bytes backward", "[cost][traffic]") {
   CHECK(forward(core(), train).moved.activations == queries_and_outputs + 12 * token);
   CHECK(backward(core(), train).moved.activations == 2 * (queries_and_outputs + 12 * token));
   CHECK(forward(core(), train).moved.cache == 0);
@@ -118,7 +118,8 @@ TEST_CASE("sinks are read, and their gradient is written or accumulated", "[cost
   CHECK(learned(Shape(core())).total == 0);
 }
 
-TEST_CASE("linear attention updates and reads a float32 state, without traffic in training", "[cost][traffic]") {
+TEST_CASE("linear attention reads and updates a float32 state in inference and has no state traffic in training",
+          "[cost][traffic]") {
   const Shape s = LinearAttention{3, 6, 4, 5, 6, 5};
   CHECK(forward(s, train).model == Flops(4 * 12 * 6 * 5 * 5));
   CHECK(forward(s, train).executed == Flops(4 * 12 * 6 * 5 * 5));

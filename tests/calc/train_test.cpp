@@ -115,8 +115,8 @@ namespace {
 
 /// Bytes of a message (512 tokens of 64 elements), and seconds per byte of an all-reduce over 8 ranks.
 constexpr double message = 2.0 * 512 * 64, ring = 2 * 7.0 / 8 / 450e9;
-/// Seconds of 3 layers x 4 messages and one each for the embedding and the head, plus the loss's three with 4 bytes per
-/// token.
+/// Seconds for 3 layers x 4 messages, one message each for the embedding and the head, and the loss's three with 4
+/// bytes per token.
 constexpr double in_layers = (14 * message + 3 * 4 * 512) * ring;
 /// Total excess of collectives over their layer's work in one direction, over all layers.
 double longer_than_work(const Plan& p, const Layout& l) {
@@ -158,7 +158,7 @@ TEST_CASE("with sequence parallelism gradients of replicated parameters are summ
   Arch a = even();
   a.attention_out_bias = a.mlp_bias = true;
   Plan p = plan();
-  // 7 norms, and the biases added to each rank's own tokens after the sum: attn.out's and mlp.down's, of 3 layers.
+  // 7 norms, and the biases added to each rank's own tokens after the sum: those of attn.out and mlp.down in 3 layers.
   const double numbers = 64 * (7 + 3 * 2);
   CHECK(train(a, p, h100, {.tp = 8, .sp = true}).bound[Part::tp].value - in_layers_sp ==
         Approx(numbers * 4 * 2 * 7 / 8 / 450e9));
@@ -188,7 +188,7 @@ TEST_CASE("memory of a step is the sum of its parts", "[contract][train]") {
       }
 }
 
-TEST_CASE("logits are held in their storage format", "[cost][train]") {
+TEST_CASE("the memory of logits follows their storage format", "[cost][train]") {
   Plan p = plan(2, 2);
   p.logits.format = LogitFormat::with_gradient;
   CHECK(training_memory(even(), p).logits == Bytes((2 + 4 + 4) * 2 * 512 * 512));

@@ -1,4 +1,4 @@
-// Counts, bytes and FLOPs are exact or throw Overflow.
+// Counts, bytes and FLOPs are exact, or operations on them throw Overflow.
 
 #include "calc/units.hpp"
 

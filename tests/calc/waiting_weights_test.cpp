@@ -52,7 +52,7 @@ TEST_CASE("sequence parallelism shards inputs of deferred weight gradients, but 
     CHECK(shared.for_weights == Bytes((28 * tokens * hidden) / t + 4 * tokens * hidden));
     CHECK(shared.alive.saved == Bytes((34 * tokens * hidden + 5 * 8 * 32 * tokens) / t));
     if (t == 2)
-      CHECK(shared.for_weights <= shared.alive.saved);  // for larger t whole gradients outweigh sharded scores
+      CHECK(shared.for_weights <= shared.alive.saved);  // for larger t, whole gradients outweigh sharded scores
   }
 }
 

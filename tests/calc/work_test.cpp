@@ -46,14 +46,14 @@ Plan step(Recompute r, AttentionFlops c, AttentionImpl impl) {
 }  // namespace
 
 TEST_CASE("a block's FLOPs match a count by hand", "[cost][work]") {
-  // 2 sequences of 3 tokens, D 13, 3 heads of 5 over 1, F 17, V 19; 6 pairs per sequence.
+  // 2 sequences of 3 tokens, D 13, 3 heads of width 5 over 1 KV head, F 17, V 19; 6 pairs per sequence.
   const Work w = forward_work(prime_gqa(), {.sequences = 2, .queries = 3, .training = true}, exact);
   CHECK(w.linear == Flops(2 * 6 * (13 * 15 + 2 * 13 * 5 + 15 * 13 + 2 * 13 * 17)));
   CHECK(w.core == Flops(2 * 3 * 4 * 5 * 6));
   CHECK(w.head == Flops(2 * 6 * 13 * 19));
 }
 
-TEST_CASE("FLOPs of a mixture of experts are router, top_k experts and shared experts", "[cost][work]") {
+TEST_CASE("the FLOPs of a mixture of experts are those of router, top_k experts and shared experts", "[cost][work]") {
   const Flops attention(2 * 6 * (13 * 15 + 2 * 13 * 5 + 15 * 13));
   const Work w = forward_work(prime_moe(), {.sequences = 2, .queries = 3, .training = true}, exact);
   CHECK(w.linear == attention + Flops(2 * 6 * (13 * 7 + 2 * 3 * 13 * 11 + 3 * 13 * 6 + 13)));
@@ -181,7 +181,7 @@ TEST_CASE("sizes beyond 2^63 throw Overflow", "[contract][work]") {
   Plan p;
   p.seq = Count{1} << 33;
   p.global_batch = 1;
-  CHECK_THROWS_AS(training_flops(even(), p), Overflow);  // twice the pairs: 2^67
+  CHECK_THROWS_AS(training_flops(even(), p), Overflow);  // twice the number of pairs: 2^67
   Arch a = even();
   a.hidden = a.embedding_width = Count{1} << 32;
   CHECK_THROWS_AS(parameters([&] {

@@ -31,7 +31,7 @@ double quantile_of(std::vector<double> all, double q) {
   return i + 1 < all.size() ? all[i] * (1 - (at - below)) + all[i + 1] * (at - below) : all[i];
 }
 
-/// Absolute errors of the rows in a group, which are found by the rows' own keys.
+/// Absolute errors of a group's rows. The rows are matched to the group by their own keys.
 std::vector<double> errors_in(const json::Value& report, const std::string& group) {
   std::vector<double> errors;
   for (const json::Value& row : report["rows"]) {
@@ -57,7 +57,7 @@ std::string file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// Checks for exit code 2 and one sentence that contains `says`.
+/// Checks that the exit code is 2 and that the error is one sentence containing `says`.
 void refused(const std::string& arguments, const std::string& says) {
   const test::Ran r = test::llmcalc("accuracy " + arguments);
   INFO("accuracy " << arguments << "\n" << r.err);
@@ -160,7 +160,7 @@ TEST_CASE("a dense run on an unknown card is predicted, and the assumptions are 
   CHECK(memory["rows"][0]["quantity"] == "peak_bytes");
 }
 
-TEST_CASE("a run with experts has its own class", "[accuracy][cli]") {
+TEST_CASE("a run with experts has its own error class", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy training " + test::measurements("experts"));
   REQUIRE(report["rows"].size() == 1);
   CHECK(report["rows"][0]["class"] == "experts");
@@ -175,7 +175,7 @@ TEST_CASE("a run with experts has its own class", "[accuracy][cli]") {
   CHECK(memory["rows"][1]["quantity"] == "peak_allocated_bytes");
 }
 
-TEST_CASE("every inference quantity is predicted, for static batches and for clients", "[accuracy][cli]") {
+TEST_CASE("every inference quantity is predicted, for static batches and for concurrent clients", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy inference " + test::measurements("inference"));
   std::map<std::string, double> measured;
   for (const json::Value& row : report["rows"])
@@ -265,7 +265,7 @@ TEST_CASE("conversion keeps every row, and reports rows without a request and un
   CHECK(rows == old.size());
 }
 
-TEST_CASE("without a kind, every row is scored by its own command", "[accuracy][cli]") {
+TEST_CASE("without a kind argument, every row is compared by its own command", "[accuracy][cli]") {
   const json::Value all = test::ask("accuracy " + test::measurements("dense") + " " + test::measurements("inference"));
   std::size_t rows = 0;
   for (const std::string kind : {"training", "memory", "inference"}) {
@@ -279,7 +279,7 @@ TEST_CASE("without a kind, every row is scored by its own command", "[accuracy][
   CHECK(all["rows"].size() == rows);
 }
 
-TEST_CASE("a file without rows of the kind is rejected", "[accuracy][cli]") {
+TEST_CASE("a file without rows of the requested kind is rejected", "[accuracy][cli]") {
   refused("inference " + test::measurements("dense"), test::measurements("dense") + ": no rows of inference");
   refused("training " + test::measurements("inference"), test::measurements("inference") + ": no rows of training");
   refused("serving " + test::measurements("inference"),
@@ -306,7 +306,7 @@ TEST_CASE("the text leads with the errors, and --rows shows every row", "[accura
 
 TEST_CASE("a recorded run is compared in thirteen quantities and over time", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy serving");
-  CHECK(report["rows"].size() == 26);  // of two runs
+  CHECK(report["rows"].size() == 26);  // rows of two runs
   for (const char* key : {"ttft_mean_ms", "ttft_p50_ms", "tpot_p90_ms", "latency_p99_ms", "throughput_tok_s"}) {
     const auto is = [&](const json::Value& r) {
       return r["quantity"] == key && r["id"] == "rtx-pro-6000-llama-3.1-8b";

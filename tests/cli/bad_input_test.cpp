@@ -21,7 +21,7 @@ std::string file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// Checks for exit code 2 and one line on stderr that names the file.
+/// Checks that the exit code is 2 and that stderr has one line, which names the file.
 void refused_file(const std::string& path, const std::string& says) {
   const test::Ran r = test::llmcalc("params " + path);
   INFO(path << ": " << r.err);
@@ -194,7 +194,7 @@ TEST_CASE("a malformed number or one of the wrong kind is rejected, never trunca
     CHECK(test::llmcalc(train + zero).code == 2);
 }
 
-TEST_CASE("an impossible plan is rejected with a suggestion that is possible", "[cli]") {
+TEST_CASE("the error for an impossible plan suggests a possible one", "[cli]") {
   refused("train gpt2 --hardware h100 --tp 5",
           "--tp 5 does not divide the 12 attention heads of gpt-2-124m; valid sizes: 1, 2, 3, 4, 6, 12");
   refused("train gpt2 --hardware h100 --seq 2048",
@@ -212,7 +212,7 @@ TEST_CASE("an impossible plan is rejected with a suggestion that is possible", "
           "('llmcalc show m3-max' prints a template)");
 }
 
-TEST_CASE("an invalid layout is rejected with the smallest change that makes it valid", "[cli]") {
+TEST_CASE("the error for an invalid layout names the smallest change that makes it valid", "[cli]") {
   const std::string llama = "train llama-3-8b --hardware h100 ", moe = "train mixtral-8x7b --hardware h100 ";
   refused(llama + "--pp 4 --schedule dualpipe --global-batch 4",
           "--schedule dualpipe on 4 ranks cannot run 4 micro-batches per step, but can run 8; set --global-batch 8");
@@ -307,7 +307,7 @@ TEST_CASE("an invalid layout is rejected with the smallest change that makes it 
   }
 }
 
-TEST_CASE("a file that is not a model is rejected with its name and the position of the error", "[cli]") {
+TEST_CASE("the error for a file that is not a model names the file and the position of the mistake", "[cli]") {
   refused("params /nowhere/x.json", "cannot read '/nowhere/x.json': no such file");
   const std::string model = test::read_file(LLMCALC_SOURCE_DIR "/presets/models/gpt-2-124m.json");
   const auto with = [&](const std::string& name, const std::string& from, const std::string& to) {
@@ -362,7 +362,7 @@ TEST_CASE("a full disk is an error, and a closed pipe is not", "[cli]") {
   CHECK(closed.err.empty());
 }
 
-TEST_CASE("an unusable GPU is reported with a remedy", "[bad_input]") {
+TEST_CASE("the error for an unusable GPU names a remedy", "[bad_input]") {
   refused("validate --device tpu", "--device: expected cpu, cuda or cuda:N, got \"tpu\"");
   refused("validate --device cuda:x", "--device: expected cpu, cuda or cuda:N, got \"cuda:x\"");
   const test::Ran r = test::llmcalc("validate docs/examples/tiny-llama.json --device cuda --train");
@@ -379,7 +379,7 @@ TEST_CASE("a missing CUDA library is reported, and an unusable one with the reas
     std::filesystem::copy_file(file, std::filesystem::path(folder) / file.filename(),
                                std::filesystem::copy_options::overwrite_existing);
   const auto says = [&](const std::string& sentence) {
-    // The first command is a dummy; the copy runs in the same shell.
+    // The first command is a dummy; the copied program runs in the same shell.
     const test::Ran r =
         test::llmcalc("--version >/dev/null; " + copy + " validate docs/examples/tiny-llama.json --device cuda");
     INFO(r.err);

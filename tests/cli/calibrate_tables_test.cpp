@@ -64,7 +64,7 @@ TEST_CASE("every command that takes a hardware file reads one made from tables",
   const json::Value with = test::ask("infer llama-3.1-8b --software none --hardware " + path("rtx.json"));
   CHECK(with["decode"]["time_per_token_s"].get<double>() ==
         Approx(bytes / (share * 1.792e12) + (32 * 14 + 3) * launch).epsilon(0.02));
-  // An engine adds its loop to these rates. The class provides the rest of its estimate.
+  // The engine's loop overhead is added to the time at these rates. The device class provides the rest of the estimate.
   const json::Value under = test::ask("infer llama-3.1-8b --hardware " + path("rtx.json"));
   CHECK(under["inference_estimate"]["software"] == "vllm");
   CHECK(under["inputs"]["memory_efficiency"] == rtx["achieved"]["memory"]);
@@ -134,7 +134,7 @@ TEST_CASE("tables can be combined with another datasheet and another model", "[c
   given["achieved"].erase("how");
   named["achieved"].erase("how");
   CHECK(given == named);
-  // The tables replace the achieved rates of a hardware file. The title names its source only once.
+  // The tables replace the achieved rates of a hardware file. The title names their source only once.
   const json::Value again = test::ask("calibrate " + from + " --hardware " + path("named.json") +
                                       " --model llama-3.1-8b --out " + path("again.json"));
   CHECK(notes_say(again, "the achieved rates of the hardware file are replaced"));

@@ -105,7 +105,7 @@ TEST_CASE("calibrate takes the median over rounds, and the middle half as their 
   CHECK(c.cache == Bytes(Count{64} << 20));
 }
 
-TEST_CASE("contradictory measurements are rejected with a remedy", "[calibrate]") {
+TEST_CASE("the error for contradictory measurements names a remedy", "[calibrate]") {
   const auto refused = [](const validate::Calibration& c) { return test::sentence([&] { refuse_contradictions(c); }); };
   const auto says = [](const std::string& what) {
     return "inconsistent measurements: " + what + "; close other programs and rerun 'llmcalc calibrate'";

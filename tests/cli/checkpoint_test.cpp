@@ -58,7 +58,7 @@ TEST_CASE("a file inside a folder can be given instead of the folder", "[checkpo
   CHECK(test::llmcalc("generate " + at + "/config.json" + rest).out == whole);
 }
 
-TEST_CASE("any end token of generation_config.json ends a text", "[checkpoint]") {
+TEST_CASE("any end token of generation_config.json ends generation", "[checkpoint]") {
   const std::string at = folder("qwen3", "ends");
   const auto generated = [&] {
     return test::ask("generate " + at + " 'the' --temperature 0 --tokens 5")["generation"];
@@ -109,7 +109,7 @@ TEST_CASE("a prompt longer than the context is rejected, and generation stops at
   CHECK(r.err.find("the text ends at the model's context limit of 64 tokens") != std::string::npos);
 }
 
-TEST_CASE("a folder with a missing file is rejected with the file's name", "[checkpoint]") {
+TEST_CASE("the error for a folder with a missing file names the file", "[checkpoint]") {
   const auto without = [](const char* name, const std::string& part) {
     const std::string at = folder(name, "without");
     fs::remove(at + "/" + part);
@@ -121,7 +121,7 @@ TEST_CASE("a folder with a missing file is rejected with the file's name", "[che
   refused(without("llama-3", "model-00002-of-00003.safetensors"), "lists the shard");
 }
 
-TEST_CASE("a config that disagrees with the tensors is rejected with the tensor's name", "[checkpoint]") {
+TEST_CASE("the error for a config that disagrees with the tensors names the tensor", "[checkpoint]") {
   const auto with = [](const char* name, const char* key, const json::Value& value) {
     const std::string at = folder(name, "edited");
     edit(at + "/config.json", [&](json::Value& v) { v[key] = value; });

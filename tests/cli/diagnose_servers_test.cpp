@@ -66,7 +66,7 @@ void rejected(const std::string& text, const std::string& says, const std::strin
 }  // namespace
 
 // github.com/didier-durand/llms-in-clouds, docs/sglang.md: QwQ-32B on four L4
-TEST_CASE("SGLang's differences of free memory are booked for the lowest rank", "[diagnose][cli]") {
+TEST_CASE("SGLang's drops in free memory are read for the lowest rank", "[diagnose][cli]") {
   const json::Value report = diagnosed("sglang.log qwen2.5-32b --tp 4");
   CHECK(report["diagnosis"]["kind"] == "sglang_start");
   CHECK(report["diagnosis"]["software"] == "sglang");
@@ -88,7 +88,7 @@ TEST_CASE("SGLang's differences of free memory are booked for the lowest rank", 
 }
 
 // github.com/sostrowsk/dgx-spark-local-llm, sglang-int4.log
-TEST_CASE("SGLang's second model is a draft, and the pools of kinds of layers add up", "[diagnose][cli]") {
+TEST_CASE("SGLang's second model is a draft model, and the cache pools of its layer kinds add up", "[diagnose][cli]") {
   const json::Value report = diagnosed("sglang-draft.log");
   CHECK(bytes_of(report, "weights") == gib(67.56));
   CHECK(bytes_of(report, "kv_cache") == 2 * gib(10.21) + 2 * gib(4.25));
@@ -113,7 +113,8 @@ TEST_CASE("the cache of TensorRT-LLM's C++ runtime is part of the available memo
   check_total(report);
 }
 
-TEST_CASE("the profile of TensorRT-LLM's PyTorch backend has all terms, and its last cache counts", "[diagnose][cli]") {
+TEST_CASE("the profile of TensorRT-LLM's PyTorch backend has all terms, and the last cache in its log counts",
+          "[diagnose][cli]") {
   const json::Value report = diagnosed("tensorrt-llm-torch.log");
   CHECK(report["diagnosis"]["version"] == "1.1.0rc3");
   CHECK(bytes_of(report, "weights") == gib(63.52));
@@ -126,7 +127,7 @@ TEST_CASE("the profile of TensorRT-LLM's PyTorch backend has all terms, and its 
 }
 
 // github.com/madcamp-2025w-week4/FSD, logs/llama-server.log: Qwen2.5-14B-Instruct-Q4_K_M on an RTX 3090
-TEST_CASE("llama.cpp's buffers equal the file's format and the cells of the cache", "[diagnose][cli]") {
+TEST_CASE("llama.cpp's buffers match the file's weight format and the number of cache cells", "[diagnose][cli]") {
   const json::Value report = diagnosed("llama-cpp.log");
   CHECK(report["diagnosis"]["kind"] == "llama_cpp_start");
   CHECK(report["diagnosis"]["software"] == "llama.cpp");
@@ -164,7 +165,7 @@ TEST_CASE("the verdict names the buffer that llama.cpp cannot allocate, with the
 }
 
 // github.com/jack-tsao/jetson-copilot, logs/ollama.log: Mixtral-8x7B in q4_0
-TEST_CASE("Ollama's buffers are llama.cpp's, and its version is the server's", "[diagnose][cli]") {
+TEST_CASE("Ollama logs llama.cpp's buffers and its own server version", "[diagnose][cli]") {
   const json::Value report = test::ask(
       "diagnose " + written("time=2025-04-16T00:00:00.000Z level=INFO source=routes.go:1153 msg=\"Listening on "
                             "[::]:11434 (version 0.3.12)\"\n" +

@@ -20,7 +20,7 @@ std::string log_file(const std::string& name, const std::string& text) {
   return path;
 }
 
-/// The row of a term, or, if `of` names a parent term, of a part of that term.
+/// The row of a term, or of a part of the parent term named by `of`.
 const json::Value& line_of(const json::Value& report, const std::string& term, const std::string& of = "") {
   const json::Value& all = report["booking"];
   const auto found = std::find_if(all.begin(), all.end(), [&](const json::Value& row) {
@@ -62,7 +62,7 @@ std::string notes_of(const json::Value& report) { return report["notes"].dump();
 
 }  // namespace
 
-TEST_CASE("a server's startup log is booked against the preset that it names", "[diagnose][cli]") {
+TEST_CASE("the memory in a server's startup log is compared with the preset that the log names", "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "vllm-v0.log");
   check_sums(report);
   CHECK(report["diagnosis"]["kind"] == "vllm_start");
@@ -79,7 +79,7 @@ TEST_CASE("a server's startup log is booked against the preset that it names", "
   CHECK_THAT(verdict_of(report), Contains("fits: yes: 3.43 requests of 131,072 tokens at once"));
 }
 
-TEST_CASE("a gap larger than rounding is reported as unexplained", "[diagnose][cli]") {
+TEST_CASE("a gap larger than the rounding error is reported as unexplained", "[diagnose][cli]") {
   std::string text = test::read_file(LLMCALC_SOURCE_DIR "/" + logs + "vllm-v0.log");
   CHECK_THAT(verdict_of(test::ask("diagnose " + log_file("whole.log", text))), !Contains("unexplained"));
   const std::size_t at = text.find("54.96GiB");
@@ -115,7 +115,7 @@ TEST_CASE("quantized blocks leave the embedding and the head in 16 bits", "[diag
   check_sums(report);
 }
 
-TEST_CASE("weights of gpt-oss are predicted with the padding of the device's server", "[diagnose][cli]") {
+TEST_CASE("predicted weights of gpt-oss include the padding of the device's server", "[diagnose][cli]") {
   const std::string log = log_file(
       "gpt-oss.log",
       "INFO [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='openai/gpt-oss-120b', "
@@ -135,7 +135,8 @@ TEST_CASE("weights of gpt-oss are predicted with the padding of the device's ser
   }
 }
 
-TEST_CASE("a log's format with fewer bits than the model's own sets the weights of its server", "[diagnose][cli]") {
+TEST_CASE("a logged format with fewer bits than the model's own becomes the server's weight format",
+          "[diagnose][cli]") {
   const auto weights = [](const std::string& quantization) {
     const std::string log = log_file(
         "narrow.log",
@@ -229,7 +230,8 @@ TEST_CASE("PyTorch's allocated memory is split into the plan's terms and a remai
   CHECK(line_of(inference, "kv_cache", "allocated")["predicted_bytes"] == Count{8} * 2304 * 131072);
 }
 
-TEST_CASE("every device of a table is booked, and the verdict names the fullest", "[diagnose][cli]") {
+TEST_CASE("memory is attributed for every device in a table, and the verdict names the fullest device",
+          "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "memory-summary.log --hardware h100");
   check_sums(report);
   CHECK(report["diagnosis"]["kind"] == "memory_summary");
@@ -257,7 +259,7 @@ TEST_CASE("a server that cannot hold one request reports the length that fits", 
   check_sums(none);
 }
 
-TEST_CASE("a log without a preset's name is booked without a prediction, with a note", "[diagnose][cli]") {
+TEST_CASE("a log that names no preset is reported without a prediction, with a note", "[diagnose][cli]") {
   const std::string path = log_file("own.log",
                                     "Initializing an LLM engine (v0.2.7) with config: model='me/my-model', "
                                     "dtype=torch.float16, max_seq_len=4096, tensor_parallel_size=1, quantization=None\n"
@@ -312,7 +314,7 @@ TEST_CASE("a share of reserved memory is shown only if the log states reserved m
 
 // Lines of github.com/vllm-project/vllm/issues/40691, whose token count ignores that the states of linear attention
 // take no tokens: 33.04 x 32,768 tokens of 20 KiB are 20.65 GiB.
-TEST_CASE("the cache of a model with states is predicted from the logged concurrency", "[diagnose][cli]") {
+TEST_CASE("the cache of a model with recurrent states is predicted from the logged concurrency", "[diagnose][cli]") {
   const std::string log = log_file(
       "hybrid.log",
       "(EngineCore pid=21) INFO 11-23 10:00:00 [core.py:77] Initializing a V1 LLM engine (v0.19.0) with config: "

@@ -39,7 +39,7 @@ void rejects(const std::string& arguments, const std::string& says) {
 }  // namespace
 
 // github.com/bigscience-workshop/bigscience, experiments/gpt2-meg: two reports share a line
-TEST_CASE("the fullest rank of Megatron-LM is booked, in units of 2^20 bytes", "[diagnose][cli]") {
+TEST_CASE("Megatron-LM's fullest rank is reported, and its units are 2^20 bytes", "[diagnose][cli]") {
   const json::Value report = of_training("megatron.log");
   CHECK(report["diagnosis"]["kind"] == "training_memory");
   CHECK(report["diagnosis"]["software"] == "megatron-lm");
@@ -55,7 +55,8 @@ TEST_CASE("the fullest rank of Megatron-LM is booked, in units of 2^20 bytes", "
   CHECK_THAT(planned["verdict"]["text"].dump(), Contains("allocated") && Contains("predicted"));
 }
 
-TEST_CASE("Megatron-Bridge logs units of 10^9 bytes and a formula of 2^20", "[diagnose][cli]") {
+TEST_CASE("Megatron-Bridge logs measured memory in units of 10^9 bytes and its formula's result in units of 2^20",
+          "[diagnose][cli]") {
   const json::Value report = of_training("megatron-bridge.log");
   CHECK(report["diagnosis"]["software"] == "nemo");
   CHECK(term_bytes(report, "allocated") == 194410000000);

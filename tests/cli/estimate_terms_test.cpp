@@ -35,7 +35,7 @@ double seconds_with(std::size_t index, double value) {
   Layout layout;
   layout.tp = 8;
   layout.sp = true;
-  layout.vocabulary_multiple = 128;  // of Megatron-LM
+  layout.vocabulary_multiple = 128;  // Megatron-LM's
   const Arch arch = load_model("llama-3.1-8b").arch;
   card.cluster.device.achieved = training_rates(p, card, stack_of(load_software("megatron-lm"), arch, plan));
   return train(arch, plan, layout, card.cluster).estimate.total().value;

@@ -1,4 +1,4 @@
-// Every estimate reports its parts, and its interval or why it has none.
+// Every estimate reports its parts, and its interval or the reason why it has none.
 
 #include <fmt/format.h>
 

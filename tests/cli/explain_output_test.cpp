@@ -26,7 +26,7 @@ using Catch::Contains;
 
 namespace {
 
-/// The only quantity of the answer.
+/// The only quantity in the answer.
 json::Value explained(const std::string& arguments) {
   const json::Value v = test::ask("explain " + arguments);
   REQUIRE(v["quantities"].size() == 1);
@@ -122,7 +122,7 @@ TEST_CASE("the rates, percentiles and prices of a serving run can be explained",
       CHECK(value(std::string(time) + "." + of) == serving[time][of]);
 }
 
-TEST_CASE("rates with users are explained by the counted answers", "[explain][serve][cli]") {
+TEST_CASE("rates of closed-loop users are explained by the number of counted answers", "[explain][serve][cli]") {
   const std::string server =
       " llama-3.1-8b --hardware h100 --users 40 --think-time 5s --num-requests 600 --slo-ttft 50ms";
   const json::Value serving = test::ask("serve" + server)["serving"];
@@ -134,7 +134,7 @@ TEST_CASE("rates with users are explained by the counted answers", "[explain][se
   }
 }
 
-TEST_CASE("explain states why a pass gives no capacity", "[explain][serve][cli]") {
+TEST_CASE("explain states why it cannot derive a capacity", "[explain][serve][cli]") {
   const std::string asked = "explain steady_state.growth_req_s llama-3.1-8b --hardware h100 ";
   CHECK(test::llmcalc(asked + "--rate 5 --pools 1P1D")
             .err.find("separate prefill and decode engines (--pools) are not supported") != std::string::npos);

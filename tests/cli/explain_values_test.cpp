@@ -61,7 +61,7 @@ std::string said(const Explanation& e) {
   return exact_text(e.answer.value);
 }
 
-/// Empty, or a description of the mismatch.
+/// A description of the mismatch; empty if there is none.
 std::string wrong(const Explanation& e) {
   const std::string numbers = joined(e.numbers);
   if (!e.definition->verdict.empty()) {
@@ -143,7 +143,7 @@ Request request(const ModelCard& model, const Way& way) {
   return r;
 }
 
-/// Whether --lora names matrices that the model lacks, for example an MLP's in a purely recurrent model.
+/// Whether --lora names matrices that the model lacks, for example those of an MLP in a purely recurrent model.
 bool has_nothing_to_adapt(const Request& r, Parts parts) {
   if (!r.gave("--lora")) return false;
   try {
@@ -154,7 +154,7 @@ bool has_nothing_to_adapt(const Request& r, Parts parts) {
   }
 }
 
-/// Layers repeated by others cannot be frozen separately.
+/// Whether a plan freezes single layers, which is impossible for layers whose weights other layers repeat.
 bool freezes_layers(const Way& way) { return std::string_view(way.options).find("layers:") != std::string_view::npos; }
 
 /// Checks every quantity of a request unless the command line rejects the plan for this model.
@@ -307,7 +307,7 @@ TEST_CASE("every printed formula gives the report's number for weights in severa
   CHECK(evaluated > 1000);
 }
 
-// MTP modules like the model's last layer, and modules of window attention with a dense MLP and their own tables.
+// MTP modules like the model's last layer, and modules with window attention, a dense MLP and their own tables.
 TEST_CASE("every printed formula gives the report's number with MTP modules", "[explain][mtp]") {
   evaluated = 0;
   ModelCard other = load_model("gpt-oss-20b");

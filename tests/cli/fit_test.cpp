@@ -18,7 +18,7 @@ std::string refusal(const std::string& words) {
   return r.err;
 }
 
-/// The row of a model in a report of 'fit'. Fails the test if it is missing.
+/// A model's row in a report of 'fit'. Fails the test if it is missing.
 json::Value row_of(const json::Value& report, const std::string& model) {
   for (const json::Value& row : report["runnable"])
     if (row["model"] == model) return row;
@@ -28,7 +28,7 @@ json::Value row_of(const json::Value& report, const std::string& model) {
 
 }  // namespace
 
-TEST_CASE("the speeds in a row of fit match infer with the same model and weights", "[fit][cli]") {
+TEST_CASE("the speeds in a row of fit match infer's with the same model and weights", "[fit][cli]") {
   const json::Value fit = test::ask("fit llama-3.1-8b --hardware rtx-4090 --context 4096");
   REQUIRE(fit["runnable"].size() == 9);  // bf16 and eight GGUF formats
   for (const json::Value& row : fit["runnable"]) {
@@ -120,14 +120,14 @@ TEST_CASE("fit on a server card offers the formats of its matmul peaks", "[fit][
   CHECK(a100[1]["precision"] == "bf16");  // without an fp8 peak, weights are dequantized
 }
 
-TEST_CASE("a card that runs no model reports the needs of the smallest one", "[fit][cli]") {
+TEST_CASE("a card that can run no model gets a report of the smallest model's needs", "[fit][cli]") {
   const test::Ran r = test::llmcalc("fit llama-3.1-405b --hardware rtx-4090 --software vllm");
   CHECK(r.code == 0);
   CHECK(r.out.find("runs      0 of 1 models") != std::string::npos);
   CHECK(r.out.find("available: 21.64 GiB") != std::string::npos);  // 0.92 of the visible 23.52
 }
 
-TEST_CASE("fit goes down to mixes of 2 bits, then to experts and layers on the host", "[fit][host][cli]") {
+TEST_CASE("fit falls back to 2-bit mixes, then to experts and layers on the host", "[fit][host][cli]") {
   const json::Value dense = test::ask("fit llama-3.1-70b --hardware rtx-4090 --context 2048")["runnable"],
                     sparse = test::ask("fit qwen3-30b-a3b --hardware rtx-3070")["runnable"];
   CHECK(dense[0]["format"] == "iq2_xs");
@@ -185,7 +185,7 @@ TEST_CASE("a model with a window in every layer caches no more than its windows"
   CHECK(peak("30000") - peak("4096") == (385 - 256) * 16 * 131072.0);
 }
 
-TEST_CASE("the short list has recent models, first those in 4 bits or more", "[fit][cli]") {
+TEST_CASE("the short list has recent models, with those that fit in 4 bits or more first", "[fit][cli]") {
   const std::string out = test::llmcalc("fit --hardware rtx-4090").out;
   CHECK(std::count(out.begin(), out.end(), '\n') <= 30);
   CHECK_THAT(out, Catch::Contains("released since 2025-05"));

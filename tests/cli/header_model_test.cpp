@@ -25,7 +25,7 @@ std::string quantized_config(const std::string& block, const std::string& hidden
   return path;
 }
 
-// Two layers of q, o (256 x 256), k, v (128 x 256) and three of 512 x 256; table and head; five norms.
+// Two layers of q, o (256 x 256), k, v (128 x 256) and three matrices of 512 x 256; table and head; five norms.
 constexpr Count attention = 2 * (2 * 256 * 256 + 2 * 128 * 256), mlp = 2 * 3 * 512 * 256, table = 512 * 256,
                 norms = 5 * 256;
 

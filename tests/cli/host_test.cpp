@@ -17,7 +17,7 @@ double prompt_seconds(const std::string& options) { return test::ask(offloaded +
 
 }  // namespace
 
-TEST_CASE("llama.cpp decodes with offloaded experts on the host, at the speed of its memory", "[host][cli]") {
+TEST_CASE("llama.cpp decodes with offloaded experts on the host, at the speed of host memory", "[host][cli]") {
   const double desktop = token_seconds("q4_k_m"), server = token_seconds("q4_k_m --host amd-epyc-9654");
   CHECK(server < 0.7 * desktop);  // 461 against 90 GB/s
   CHECK(token_seconds("q4_k_m --offload-bandwidth 4GB/s") == desktop);
@@ -63,7 +63,7 @@ TEST_CASE("host memory is checked if its size is stated", "[host][cli]") {
   CHECK(large["inference_memory"]["fits"] == true);
 }
 
-TEST_CASE("a rate above the link and a host without a processor are rejected", "[host][cli][bad_input]") {
+TEST_CASE("a transfer rate above the link's and a host without a processor are rejected", "[host][cli][bad_input]") {
   CHECK_THAT(test::refusal_in(offloaded + "q4_k_m --offload-bandwidth 102GB/s"),
              Contains("the link of rtx-3070 to its host has only 31.5 GB/s; set the host's memory with --host CPU"));
   CHECK_THAT(test::refusal_in(offloaded + "q4_k_m --host rtx-4090"),

@@ -1,4 +1,4 @@
-// Measurements of device counters (FLOPs, energy, memory), in text and in JSON.
+// Measurements from device counters (FLOPs, energy, memory), in text and in JSON.
 
 #include "cli/kernels/instrument_sections.hpp"
 #include "presets/load.hpp"
@@ -71,7 +71,7 @@ TEST_CASE("counted work is shown next to its prediction", "[contract][instrument
   CHECK(says(text, "the counters measured 1.000000 of the FLOPs"));
 }
 
-TEST_CASE("tensor-core work is judged as far as it can be predicted", "[contract][instruments]") {
+TEST_CASE("tensor core work is compared with its prediction where one exists", "[contract][instruments]") {
   const json::Value rows = json_of(parts_told())["tensor_work"];
   REQUIRE(rows.size() == 4);
   CHECK(rows[0] == json::Value{{"phase", "forward"},
@@ -152,7 +152,7 @@ TEST_CASE("a missing measurement gives a note instead of a section", "[contract]
         json::Value{"no hardware counters: no CUPTI", "no energy: no board", "no total memory: not alone"});
 }
 
-TEST_CASE("attention's implementation is shown by part if there is a choice", "[contract][instruments]") {
+TEST_CASE("the attention implementation of each part is shown if there is a choice", "[contract][instruments]") {
   validate::CaseVerdict v;
   Report r;
   add_attention_cores(r, v);

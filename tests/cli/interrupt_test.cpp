@@ -14,8 +14,8 @@ using namespace llmcalc;
 
 namespace {
 
-/// A named pipe in the scratch folder. `held`: the test keeps it open, so that opening it does not block, but reading
-/// does.
+/// A named pipe in the scratch folder. If `held`, the test keeps the pipe open, so that opening it does not block but
+/// reading from it does.
 class Pipe {
  public:
   explicit Pipe(const std::string& name, bool held = false) : path_(test::scratch() + "/" + name) {

@@ -134,7 +134,7 @@ TEST_CASE("an imported config gives the same answer as the preset made from it",
   CHECK(ask("params " + test::scratch() + "/imported.json")["parameters"]["total"] == 8030261248);
 }
 
-TEST_CASE("a saved report equals the same command run later", "[contract][cli]") {
+TEST_CASE("a saved report equals the output of the same command run later", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   for (const char* command :
        {"report falcon-40b --hardware a100 --tp 4 --prompt 1792 --recompute full --dropout --no-kv-cache",

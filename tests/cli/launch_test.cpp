@@ -299,7 +299,7 @@ TEST_CASE("a launch command with an unknown option or value is rejected in one s
   CHECK(has(said("vllm serve gpt2 llama"), "unexpected word"));
 }
 
-TEST_CASE("a plan that a launch table cannot express is rejected, naming the option", "[launch][cli]") {
+TEST_CASE("the error for a plan that a launch table cannot express names the option", "[launch][cli]") {
   CHECK(refusal_in("train llama-3.1-8b --hardware h100 --gpus 8 --pp 2 --stage-layers 15,17 --emit megatron") ==
         "llmcalc: --stage-layers: the launch table of megatron-lm has no setting for it; omit it, or launch with "
         "another stack\n");
@@ -342,7 +342,7 @@ TEST_CASE("a launch's model can be a hub name, a file or a typed name", "[launch
   CHECK(start("docs/examples/tiny-llama.json") == "vllm serve docs/examples/tiny-llama.json");
 }
 
-TEST_CASE("requests in JSON take a launch command, but no file", "[launch]") {
+TEST_CASE("requests in JSON accept a launch command but no launch file", "[launch]") {
   const auto asked = [](const std::string& from) {
     return ask({{"command", "infer"}, {"hardware", "h100"}, {"inputs", {{"from", from}}}});
   };

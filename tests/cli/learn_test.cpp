@@ -226,7 +226,7 @@ TEST_CASE("impossible training options are rejected before training starts", "[l
   CHECK_FALSE(std::filesystem::exists(path("x.safetensors")));
 }
 
-TEST_CASE("a model too large for memory is rejected with the bytes it needs", "[learn]") {
+TEST_CASE("the error for a model too large for memory states the bytes that it needs", "[learn]") {
   const std::string go = "learn " + text_file() + " --out " + path("x.safetensors") + " ";
   const test::Ran r = test::llmcalc(go + "--model gpt-3-175b");
   CHECK(r.code == 2);
@@ -234,7 +234,7 @@ TEST_CASE("a model too large for memory is rejected with the bytes it needs", "[
   CHECK(r.err.find(" bytes) and this machine has ") != std::string::npos);
 }
 
-TEST_CASE("a damaged or foreign checkpoint is rejected by name", "[learn]") {
+TEST_CASE("a damaged or foreign checkpoint is rejected", "[learn]") {
   refused("generate /nowhere/x.safetensors hello", "cannot read '/nowhere/x.safetensors'");
   test::write_file(path("text.safetensors"), "this is a text");
   refused("generate " + path("text.safetensors") + " hello", "text.safetensors'");

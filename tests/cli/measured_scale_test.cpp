@@ -88,7 +88,7 @@ TEST_CASE("a measured plan rescales all plans by one factor and keeps their orde
           Approx(factor * as_estimated["neighbours"][i]["step"]["time_s"].get<double>()).epsilon(1e-12));
 }
 
-TEST_CASE("an invalid measured plan is rejected with the correct usage", "[measured][plan][errors]") {
+TEST_CASE("the error for an invalid measured plan shows the correct usage", "[measured][plan][errors]") {
   const auto refused = [](const std::string& more) {
     const test::Ran r = test::llmcalc("plan train gpt2 --hardware h100 --global-batch 64 " + more);
     CHECK(r.code == 2);

@@ -98,7 +98,7 @@ TEST_CASE("import --verbose lists the effect of each key and writes the same fil
   CHECK(llmcalc::test::llmcalc("import --verbose - < " + path).code == 2);
 }
 
-TEST_CASE("a model can come through a pipe", "[cli]") {
+TEST_CASE("a model can be read from a pipe", "[cli]") {
   const std::string path = config("");
   CHECK(ask("params - < " + path)["parameters"]["total"] == in_matrices + others);
   const std::string pipe = scratch() + "/pipe";

@@ -18,7 +18,7 @@ void works(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("both nearest batches that the replicas can share are suggested", "[cli]") {
+TEST_CASE("the nearest smaller and larger batches that the replicas can share are both suggested", "[cli]") {
   refused(llama + "--gpus 16 --global-batch 17",
           "--global-batch 17 is not a multiple of --micro-batch 1 x 16 model replicas; it counts all replicas, and "
           "each runs whole micro-batches; set --global-batch 16 or --global-batch 32");
@@ -28,13 +28,14 @@ TEST_CASE("both nearest batches that the replicas can share are suggested", "[cl
           "runs whole micro-batches; set --global-batch 16");
 }
 
-TEST_CASE("the suggested length divides over context-parallel ranks and stays within the model's positions", "[cli]") {
+TEST_CASE("the suggested length divides evenly across context-parallel ranks and stays within the model's positions",
+          "[cli]") {
   refused("train gpt2 --hardware h100 --cp 3 --gpus 3",
           "--seq 1024 is not a multiple of 6 (--cp 3: every rank has two parts of a sequence); set --seq 1020");
   works("train gpt2 --hardware h100 --cp 3 --gpus 3 --seq 1020");
 }
 
-TEST_CASE("too many chunks are rejected with fewer chunks, or with ranks that the GPUs allow", "[cli]") {
+TEST_CASE("the error for too many chunks suggests fewer chunks, or ranks that the GPUs allow", "[cli]") {
   refused(llama + "--gpus 64 --pp 8 --chunks 5 --global-batch 64",
           "--pp 8 x 5 chunks of layers exceed the 32 layers of llama-3.1-8b; set --chunks 4");
   works(llama + "--gpus 64 --pp 8 --chunks 4 --global-batch 64");
@@ -77,7 +78,7 @@ TEST_CASE("error messages suggest lowering --etp before --ep", "[cli]") {
   works(alone + "--tp 2 --sp");
 }
 
-TEST_CASE("a link that joins too few devices is rejected with its limit", "[cli]") {
+TEST_CASE("the error for a link that joins too few devices states the link's limit", "[cli]") {
   refused("train llama-3-8b --hardware rtx-4090 --gpus 64 --tp 8",
           "rtx-4090 defines no link that connects 57 devices; its widest link connects 8: set --gpus 8, or pass a "
           "hardware file that defines one ('llmcalc show rtx-4090' prints a template)");

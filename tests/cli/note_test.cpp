@@ -1,4 +1,4 @@
-// Notes and remedies have keys for programs, next to their texts.
+// Notes and remedies have keys for programs in addition to their texts.
 
 #include <algorithm>
 #include <regex>

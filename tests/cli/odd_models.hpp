@@ -10,7 +10,7 @@
 
 namespace llmcalc::test {
 
-/// A small model, changed by `change`.
+/// A small model, modified by `change`.
 inline ModelCard odd(const char* name, void (*change)(Arch&)) {
   Arch a;
   a.layers = 7;

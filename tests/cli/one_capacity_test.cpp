@@ -1,4 +1,4 @@
-/// infer, memory, fit and serve give one capacity for sampled models, devices and engines.
+/// infer, memory, fit and serve give the same capacity for sampled models, devices and engines.
 
 #include <random>
 
@@ -24,7 +24,7 @@ struct Triple {
   std::string engine;
 };
 
-/// The request as typed; absent if it is rejected.
+/// The request parsed as if typed; absent if it is rejected.
 std::optional<Request> typed(const Triple& s, Parts parts, bool served) {
   try {
     Request r;
@@ -68,7 +68,7 @@ void check_limits(const Request& r) {
   CHECK_FALSE(with_plan(r, with_context(r.plan, tokens + 1)).fits());
 }
 
-/// Compares the answers on a sample; returns whether it was accepted.
+/// Compares the answers for a sample; returns whether the sample was accepted.
 bool compare(const Triple& s) {
   const auto infer = typed(s, one_batch, false), memory = typed(s, memory_alone, false),
              serve = typed(s, of_server, true), fit = typed(s, of_fit, false);

@@ -161,7 +161,7 @@ TEST_CASE("an option that a command does not take is rejected, but not as unknow
     }
 }
 
-TEST_CASE("an option without its prerequisite is rejected with the prerequisite", "[options]") {
+TEST_CASE("the error for an option without its prerequisite names the prerequisite", "[options]") {
   const auto sentence = [](const std::string& arguments) {
     const test::Ran r = test::llmcalc(arguments);
     CHECK(r.code == 2);

@@ -1,4 +1,5 @@
-// Files that options name for writing: foreign ones are kept unless --force is given; pipes and devices are written to.
+// Output files named by options: files that llmcalc did not write are kept unless --force is given, while pipes and
+// devices are written to.
 
 #include <filesystem>
 #include <utility>
@@ -16,7 +17,7 @@ const std::string train = "train gpt2 --hardware h100 --trace ", sweep = "sweep 
                   convert = "accuracy convert tests/cli/measurements/dense.json ",
                   tables = "calibrate --from evidence/operators/rtx-pro-6000/llama-3.1-8b --out ";
 
-/// Every command that writes a file, and foreign content that resembles its output.
+/// Every command that writes a file, and content of other programs that resembles its output.
 std::vector<std::pair<std::string, std::string>> writers() {
   return {{train + path("trace.json"), R"({"traceEvents":[],"displayTimeUnit":"ms"})"},
           {sweep + path("rows.csv"), "model,answer\r\ngpt2,1\r\n"},
@@ -52,7 +53,7 @@ TEST_CASE("a file that llmcalc did not write is kept unless --force, and its own
   }
 }
 
-TEST_CASE("--force without a file to write is refused", "[out_file][cli]") {
+TEST_CASE("--force without a file to write is rejected", "[out_file][cli]") {
   test::refused("train gpt2 --hardware h100 --force", "--force has no effect without --trace; add it");
   test::refused("sweep params gpt2 --force", "--force has no effect without --out; add it");
   test::refused("accuracy training --force", "--force applies only to accuracy convert; omit it");

@@ -9,7 +9,7 @@ using namespace llmcalc;
 
 using test::refusal_in;
 
-TEST_CASE("invalid degrees are rejected with valid ones", "[plan][cli]") {
+TEST_CASE("the error for invalid degrees suggests valid ones", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 ";
   CHECK(refusal_in(llama + "--tp 5") ==
         "llmcalc: --tp 5 does not divide the 32 attention heads of llama-3.1-8b; on 8 GPUs use --tp 1, 2, 4 or 8\n");
@@ -64,7 +64,7 @@ TEST_CASE("options that depend on searched degrees can be given without the degr
     CHECK(step(option) >= step(""));
 }
 
-TEST_CASE("every planning question falls back to offload if no other plan fits", "[plan][cli]") {
+TEST_CASE("every kind of planning request falls back to offload if no other plan fits", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 1 --seq 1024 --top 1 ";
   for (const char* question : {"--largest batch", "--global-batch 4 --tokens 1B --deadline 900"}) {
     CAPTURE(question);

@@ -51,7 +51,7 @@ TEST_CASE("the answer names the constraint that limits the largest size", "[plan
         std::string::npos);
 }
 
-TEST_CASE("an invalid question for the largest size is rejected", "[plan][cli]") {
+TEST_CASE("an invalid request for the largest size is rejected", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 8 --largest ";
   CHECK(refusal_in(gpt2 + "width") ==
         "llmcalc: --largest: expected batch, sequence, micro-batch or layers, got \"width\"\n");
@@ -118,7 +118,7 @@ TEST_CASE("hardware that cannot be compared is left out with the reason", "[plan
   CHECK(test::ask(both + "--max-gpus 4")["rivals"][0]["gpus"] == 1);  // one device needs no link and is cheap
 }
 
-TEST_CASE("an invalid question for the best hardware is rejected", "[plan][cli]") {
+TEST_CASE("an invalid request for the best hardware is rejected", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100,h200 ";
   CHECK(refusal_in(gpt2 + "--tokens 1G") ==
         "llmcalc: --hardware with several names needs --gpus N or --max-gpus N, the GPUs to plan for\n");

@@ -225,7 +225,7 @@ TEST_CASE("no point of a front is dominated in both speed and throughput", "[pla
   }
 }
 
-TEST_CASE("each other layout of the best plan's hardware states why it lost", "[plan][serve][cli]") {
+TEST_CASE("every other layout of the best plan's hardware states why it lost", "[plan][serve][cli]") {
   const json::Value r = test::ask("plan serve llama-3.1-70b --hardware h100 --rate 2 --slo-ttft 1s --slo-tpot 50ms");
   REQUIRE(r["neighbours"].size() + 1 == r["searched"]["candidates"]);
   for (const json::Value& n : r["neighbours"]) {
@@ -240,7 +240,7 @@ TEST_CASE("single-token answers have no time per token", "[plan][serve][cli]") {
   CHECK(r.out.find("0 us") == std::string::npos);
 }
 
-TEST_CASE("unattainable limits are answered with the nearest plan", "[plan][serve][cli]") {
+TEST_CASE("if the limits are unattainable, the answer is the nearest plan", "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-70b --hardware h100 --rate 1 --slo-tpot 1ms");
   CHECK(r.code == 0);
   CHECK(r.out.find("no layout meets the limits") != std::string::npos);
@@ -248,7 +248,8 @@ TEST_CASE("unattainable limits are answered with the nearest plan", "[plan][serv
   CHECK(r.out.find("decode by communication") != std::string::npos);
 }
 
-TEST_CASE("unattainable limits give no plans in JSON, and the nearest plan for each limit", "[plan][serve][cli]") {
+TEST_CASE("if the limits are unattainable, JSON has no plans but the nearest plan for each limit",
+          "[plan][serve][cli]") {
   const json::Value r = test::ask("plan serve llama-3.1-70b --hardware h100 --rate 1 --slo-ttft 1ms --slo-tpot 1ms");
   CHECK(r["plans"] == json::Value::array());
   REQUIRE(r["nearest"].size() == 2);
@@ -314,7 +315,7 @@ TEST_CASE("32 simulated engines represent a larger number, and totals are scaled
         Approx(whole["usd_per_1m_output"].get<double>()).epsilon(0.03));
 }
 
-TEST_CASE("an incomplete question for a serving plan is rejected with the missing part", "[plan][serve][cli]") {
+TEST_CASE("the error for an incomplete serving-plan request names the missing part", "[plan][serve][cli]") {
   CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --rate 2") ==
         "llmcalc: 'llmcalc plan serve' needs limits: --slo-ttft TIME, --slo-tpot TIME or both\n");
   CHECK(refusal("plan serve llama-3.1-8b --hardware h100 --slo-ttft 1s").find("a server requires traffic") !=

@@ -89,7 +89,7 @@ TEST_CASE("an interrupted search prints the plans found so far", "[plan][cli]") 
   CHECK((r.code == 0) == (r.out.find("stopped") == std::string::npos));
 }
 
-TEST_CASE("an incomplete question for a search is rejected with the missing part", "[plan][cli]") {
+TEST_CASE("the error for an incomplete search request names the missing part", "[plan][cli]") {
   CHECK(refusal_in("plan train gpt2 --hardware h100") ==
         "llmcalc: 'llmcalc plan train' needs --gpus N, the GPUs to plan for\n");
   CHECK(refusal_in("plan train gpt2 --gpus 8").find("needs --hardware") != std::string::npos);
@@ -239,7 +239,7 @@ TEST_CASE("if no plan fits, the search uses the least offload that makes one fit
   CHECK(test::ask(words + " --offload activations")["plans"].empty());  // a given --offload is the only one searched
 }
 
-TEST_CASE("a deadline may be met by a GPU count between powers of two, with its days", "[plan][cli]") {
+TEST_CASE("a deadline may be met by a GPU count between powers of two, and the run's days are stated", "[plan][cli]") {
   const std::string plan = "plan train llama-3.1-8b --hardware h100 --global-batch 240 --tokens 1T --top 1 ";
   const json::Value v = test::ask(plan + "--max-gpus 64 --deadline 30");
   CHECK(v["inputs"]["gpus"] == 40);

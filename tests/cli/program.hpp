@@ -15,8 +15,8 @@ struct Ran {
   double seconds_to_end = 0;  ///< from the signal to the exit
 };
 
-/// Shell text around the call: commands before the program ("ulimit -f 1;"), redirections of its streams (">&-"), and
-/// text after it ("| head -1").
+/// Shell commands around the call: commands before the program ("ulimit -f 1;"), redirections of its streams (">&-"),
+/// and commands after it ("| head -1").
 struct Shell {
   std::string before{}, streams{}, behind{};
 };
@@ -30,18 +30,19 @@ std::string measurements(const std::string& name);
 /// Runs "llmcalc-fit ARGUMENTS" through a shell, in the root of the source tree.
 Ran llmcalc_fit(const std::string& arguments);
 
-/// Checks for exit code 2, exactly this sentence on stderr, and an empty stdout.
+/// Checks that the exit code is 2, that stderr has exactly this sentence, and that stdout is empty.
 void refused(const std::string& arguments, const std::string& sentence);
 /// The error message of a run with exit code 2, without the progress that a slow machine may print.
 std::string refusal_in(const std::string& arguments);
 
-/// Runs the program without a shell and sends these signals in quick succession, `after` it has installed its handlers.
+/// Runs the program without a shell and sends these signals in quick succession, starting once the time
+/// `after` has passed since it installed its handlers.
 Ran signaled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after = {});
 /// Sends one Ctrl-C.
 Ran interrupted(const std::string& arguments);
 
-/// Sends the signal half a second after the start of a program that waits, as for a pipe; `input` is its standard
-/// input.
+/// Sends the signal half a second after the start of a program that waits, for example for a pipe; `input` is its
+/// standard input.
 Ran signaled_while_waiting(const std::string& arguments, int signal, const std::string& input = "/dev/null");
 
 /// The program's output on a terminal with this many columns.

@@ -48,7 +48,7 @@ TEST_CASE("CSV has a header and a line per row", "[records][cli]") {
   CHECK_THAT(csv, Catch::Contains("llama-3.1-8b,Llama-3.1-8B,") && Catch::Contains(",8030261248,"));
 }
 
-TEST_CASE("styles exclude each other, and answers without a list have no CSV", "[records][cli]") {
+TEST_CASE("output styles exclude each other, and answers without a list have no CSV", "[records][cli]") {
   CHECK(test::llmcalc("list models --csv --json").code == 2);
   CHECK(test::llmcalc("params gpt2 --csv").code == 2);
   CHECK(test::llmcalc("fit gpt2 --hardware h100 --csv --full").code == 2);

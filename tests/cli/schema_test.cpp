@@ -36,7 +36,7 @@ json::Value schema_of(const std::string& key, const json::Value& schema) {
   return schema.value("additionalProperties", json::Value(true));
 }
 
-/// The first violation of the schema, or empty. Supports the keywords that our schema uses.
+/// The first violation of the schema; empty if there is none. Supports the keywords that our schema uses.
 std::string flaw(const json::Value& v, const json::Value& schema, const std::string& where) {
   if (schema.is_boolean()) return schema.get<bool>() ? "" : where + " is not in the schema";
   if (schema.contains("const") && v != schema["const"]) return where + " is not " + schema["const"].dump();

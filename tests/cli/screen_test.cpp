@@ -18,7 +18,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Sets an environment variable for its lifetime.
+/// Sets an environment variable for the object's lifetime.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }

@@ -1,4 +1,4 @@
-// A server's capacity: measured, from the limits of a pass, and within latency limits.
+// A server's capacity: as measured, as derived from the limits of a pass, and within latency limits.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -16,7 +16,7 @@ double capacity_of(const std::string& server, const std::string& traffic = " --r
   return test::ask(server + traffic)["serving"]["capacity_req_s"];
 }
 
-/// Waiting requests at time t.
+/// Number of waiting requests at time t.
 double waiting_at(const json::Value& timeline, double t) {
   for (const json::Value& sample : timeline)
     if (sample["start_s"].get<double>() + sample["length_s"].get<double>() > t) return sample["waiting"];

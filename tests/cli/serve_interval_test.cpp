@@ -13,7 +13,7 @@ json::Value served(const std::string& words) { return test::ask("serve " + words
 
 double number(const json::Value& times, const char* key) { return times[key].get<double>(); }
 
-/// The factor of an interval, symmetric around the mean.
+/// The factor by which an interval extends above and below its mean.
 double factor_of(const json::Value& times) {
   const double above = number(times, "mean_high") / number(times, "mean");
   CHECK(number(times, "mean") / number(times, "mean_low") == Approx(above).epsilon(1e-12));
@@ -26,7 +26,7 @@ TEST_CASE("a server's times have the intervals of their classes", "[serve][estim
   const json::Value r = served("llama-3.1-8b --hardware h100");
   const double each = factor_of(r["serving"]["tpot_s"]), first = factor_of(r["serving"]["ttft_s"]);
   CHECK(each > 1);
-  CHECK(first > each);  // from four sources with different queueing
+  CHECK(first > each);  // combined from four sources with different queueing
   CHECK(r["inference_estimate"]["tpot_class"] == "decode under load");
   CHECK(r["inference_estimate"]["ttft_class"] == "first token");
   CHECK(r["inference_estimate"]["tpot_families"] >= 3);

@@ -1,4 +1,4 @@
-// 'llmcalc serve': placement of the model: pipelines, offload, adapters, shared memory.
+// 'llmcalc serve': models in pipelines, with offload, with adapters and in shared memory.
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -28,7 +28,7 @@ TEST_CASE("a pipeline splits the model, and takes longer per token than one GPU 
           "--pp 33 exceeds the 32 layers of llama-3.1-8b; set at most 32");
 }
 
-TEST_CASE("a purely recurrent model holds as many sequences as states, of any length", "[serve][cli]") {
+TEST_CASE("a purely recurrent model serves as many sequences as it has states, whatever their length", "[serve][cli]") {
   const json::Value r = test::ask("serve falcon-mamba-7b --hardware h100 --rate 1 --num-requests 100");
   CHECK(r["serving"]["requests"] == 100);
   CHECK(r["engine_memory"]["states"] > 100);

@@ -56,7 +56,7 @@ TEST_CASE("the prices of input and output add up to the GPU cost", "[serve][cli]
   CHECK(s["usd_per_h"] == 6);
 }
 
-TEST_CASE("at the break-even rate, an API costs the same", "[serve][cli]") {
+TEST_CASE("at the break-even rate, an API costs the same as the server", "[serve][cli]") {
   // 2048 tokens at 0.5 and 256 at 1.5 USD per million cost 0.001408 USD; a GPU of 3.6 USD/h costs 0.001 USD/s.
   const json::Value s =
       test::ask(llama + "--rate 4 --arrivals constant --price 3.6 --api-price 0.5,1.5 --num-requests 200")["serving"];
@@ -134,7 +134,7 @@ TEST_CASE("JSON includes the secondary numbers of the text", "[serve][cli]") {
   CHECK(test::ask(llama + "--rate 5")["inputs"]["num_requests"] == 10'000);
 }
 
-TEST_CASE("theory gives a capacity with a range but no times, and no capacity for fixed batches", "[serve][cli]") {
+TEST_CASE("the theory gives a capacity range but no times, and no capacity for fixed batches", "[serve][cli]") {
   const auto theory = [](const std::string& options) {
     return test::ask(llama + "--num-requests 300 " + options)["steady_state"];
   };
@@ -150,7 +150,7 @@ TEST_CASE("theory gives a capacity with a range but no times, and no capacity fo
   CHECK(theory("--rate 8 --batching static").is_null());
 }
 
-TEST_CASE("a log gives the same result as JSON Lines and CSV", "[serve][cli]") {
+TEST_CASE("a request log gives the same result in JSON Lines and in CSV", "[serve][cli]") {
   std::string lines, table = "arrival,prompt,generated,session,id\n";
   for (int i = 0; i < 40; ++i) {
     lines += "{\"id\": \"a\", \"arrival\": " + std::to_string(5 + i) +
@@ -186,7 +186,7 @@ TEST_CASE("concurrent sequences share one copy of a prefix", "[serve][cli]") {
   const Count shared = test::ask(run)["engine_memory"]["most_sequences"],
               alone = test::ask(run + " --prefix-cache off")["engine_memory"]["most_sequences"];
   CHECK(shared > 4 * alone);
-  // Beyond capacity, about as many requests are in progress; preemption explains the difference.
+  // Beyond capacity, about as many requests as fit are in progress; preemption explains the difference.
   double most = 0;
   const json::Value overloaded = test::ask(run + "0");
   for (const json::Value& sample : overloaded["timeline"]) most = std::max(most, sample["in_progress"].get<double>());

@@ -27,7 +27,7 @@ TEST_CASE("a server's trace contains every pass and every request without overla
     if (e["ph"] != "X") continue;
     double& end = ends[{e["pid"].get<Count>(), e["tid"].get<Count>()}];
     const double start = e["ts"], duration = e["dur"];
-    CHECK(std::llround(1e3 * start) >= std::llround(1e3 * end));  // whole nanoseconds
+    CHECK(std::llround(1e3 * start) >= std::llround(1e3 * end));  // compared in whole nanoseconds
     end = start + duration;
     ++events[e["cat"] == "request" ? e["name"].get<std::string>() : "pass"];
   }

@@ -61,7 +61,7 @@ TEST_CASE("the request rate of thinking users obeys Little's law", "[serve][cli]
   CHECK(s["counted_requests"].get<double>() == Approx(rate * s["counted_s"].get<double>()));
   CHECK(s["counted_requests"] < s["requests"]);
   CHECK(s["duty_cycle"].get<double>() == Approx(rate / s["capacity_req_s"].get<double>()));
-  // The cost per second equals the cost of its tokens.
+  // The cost per second equals the cost of the tokens processed in a second.
   const double dollars = rate * (500 * s["usd_per_1m_input"].get<double>() + 30 * s["usd_per_1m_output"].get<double>());
   CHECK(dollars / 1e6 == Approx(2.0 / 3600));
 }
@@ -77,7 +77,7 @@ TEST_CASE("the throughput with immediate requests does not depend on the run's l
 
 TEST_CASE("later turns of a session hit the cache", "[serve][cli]") {
   const json::Value r = test::ask(llama + "--rate 4 --turns 4 --prompt 500 --generate 100");
-  CHECK(r["serving"]["prefix_hits"] > 0.5);  // of 500, 1100, 1700 and 2300 tokens 0, 600, 1200 and 1800 are cached
+  CHECK(r["serving"]["prefix_hits"] > 0.5);  // 0, 600, 1200 and 1800 of 500, 1100, 1700 and 2300 tokens are cached
 }
 
 TEST_CASE("drafts shorten the time per token", "[serve][cli]") {

@@ -22,7 +22,7 @@ json::Value asked(const std::string& target, const std::string& more = "--gpus 1
   return test::ask("train " + trained + more + "--target '" + target + "'");
 }
 
-/// Seconds of the step on changed hardware.
+/// Seconds of the step on modified hardware.
 double seconds_with(void (*change)(Cluster& c, double factor), double factor) {
   Request r;
   r.model = load_model("llama-3.1-8b");

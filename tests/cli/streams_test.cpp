@@ -63,7 +63,7 @@ std::map<std::string_view, std::string> calls() {
           {"check", ""}};
 }
 
-/// Sets the SIGHUP disposition that the program inherits, for its lifetime.
+/// Sets the SIGHUP disposition that the program inherits, for the object's lifetime.
 class Hangup {
  public:
   explicit Hangup(void (*how)(int)) : before_(std::signal(SIGHUP, how)) {}
@@ -117,7 +117,7 @@ TEST_CASE("a reader that closes the pipe does not change the result of check", "
   json::Value saved = test::ask("params gpt2");
   saved["parameters"]["total"] = 1;
   test::write_file(path("saved.json"), saved.dump());
-  // The shell writes the program's code, because a pipe's code is its last command's.
+  // The shell writes the program's exit code, because a pipeline's exit code is that of its last command.
   test::llmcalc("check --baseline " + path("saved.json"),
                 {.before = "sleep 0.3;", .streams = "; echo $? >'" + path("code") + "'", .behind = "| true"});
   CHECK(test::read_file(path("code")) == "1\n");

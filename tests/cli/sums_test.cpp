@@ -83,7 +83,7 @@ TEST_CASE("memory, FLOPs and caches are the sums of their parts", "[contract][cl
   }
 }
 
-TEST_CASE("a quantity has one value in every command", "[contract][cli]") {
+TEST_CASE("a quantity has the same value in every command", "[contract][cli]") {
   for (const std::string plan : trained) {
     CAPTURE(plan);
     const json::Value all = ask("report " + plan), train = ask("train " + plan);
@@ -154,7 +154,7 @@ TEST_CASE("the rows of --ops add up to the tables", "[contract][cli]") {
   CHECK(over_rows(r["decode_ops"], "time_s") == about(real(r["decode"]["time_per_token_s"])));
 }
 
-TEST_CASE("the first-token times of a lone request, of the mean and of the whole batch are distinct",
+TEST_CASE("the first-token times of a lone request, the mean request and the whole batch are reported separately",
           "[contract][cli]") {
   const json::Value r = ask("infer llama-3.1-70b --hardware h100 --tp 8 --batch 100 --prompt 4096")["end_to_end"];
   const double alone = real(ask("infer llama-3.1-70b --hardware h100 --tp 8 --prompt 4096")["end_to_end"]["ttft_s"]);

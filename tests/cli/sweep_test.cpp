@@ -49,7 +49,7 @@ json::Value at(const json::Value& answer, std::string path) {
   return answer.contains(pointer) ? answer.at(pointer) : json::Value();
 }
 
-/// Options of a grid: those with lists, those of every point, and the columns.
+/// Options of a grid: options with lists, options shared by all points, and the columns.
 struct Grid {
   std::string lists, fixed, columns;
 };
@@ -89,7 +89,7 @@ std::string path_of(const std::string& name) { return test::scratch() + "/" + na
 
 const std::string small = "memory gpt2 --train --micro-batch 1..40 --columns memory.peak_bytes,memory.parameters";
 
-/// Writes the sweep, and returns the bytes of the file.
+/// Writes the sweep to a file and returns the file's bytes.
 std::string written(const std::string& arguments, const std::string& path) {
   const test::Ran r = test::llmcalc("sweep " + arguments + " --out " + path);
   INFO(r.err);
@@ -169,7 +169,7 @@ TEST_CASE("a sweep without a possible point has rows of errors", "[sweep][cli]")
   }
 }
 
-TEST_CASE("mistakes are rejected before any row", "[sweep][cli]") {
+TEST_CASE("mistakes are rejected before any row is written", "[sweep][cli]") {
   test::refused("sweep memory gpt2 --train --tp 1..1000000000 --micro-batch 1,2",
                 "the sweep has 2,000,000,000 points, more than 10^9; shorten the lists, or split the sweep");
   test::refused("sweep train gpt2 --hardware h100 --columns step.tim",

@@ -1,4 +1,4 @@
-// Other names of options.
+// Alternative names of options.
 
 #include "ask/request/options/synonyms.hpp"
 #include "ask/request/options/options.hpp"
@@ -47,7 +47,7 @@ TEST_CASE("a latency limit of 10 or more needs a unit", "[options][cli]") {
   CHECK(test::llmcalc(serve + "2").code == 0);
 }
 
-TEST_CASE("a misspelled synonym is answered with the synonym, if the command takes it", "[options][cli]") {
+TEST_CASE("the error for a misspelled synonym suggests the synonym if the command takes it", "[options][cli]") {
   const auto suggests = [](const std::string& command, const std::string& suggestion) {
     const test::Ran ran = test::llmcalc(command);
     CHECK(ran.code == 2);

@@ -46,7 +46,7 @@ Request request(const char* model, const char* hardware, const char* speed) {
   return r;
 }
 
-/// Seconds of a mid-run decode step with the given memory bandwidth.
+/// Seconds of a decode step at mid-generation with the given memory bandwidth.
 double seconds_at(Request r, double bandwidth) {
   r.hardware->cluster.device.bandwidth = BytesPerSecond(bandwidth);
   const Request asked = for_inference(r);
@@ -125,7 +125,7 @@ TEST_CASE("the suggested weight format is the widest that reaches the target", "
   CHECK(narrow["no_weight_precision"] == "weights are already no wider than int4-g128");
 }
 
-TEST_CASE("a first-token target applies to prompts", "[target]") {
+TEST_CASE("a first-token target limits the prompt batch", "[target]") {
   const std::string small = "llama-3.1-8b --hardware h100 ";
   const json::Value t = target(small + "--target 'TTFT 0.5 s'");
   const Count batch = t["batch"];
@@ -188,7 +188,7 @@ TEST_CASE("an invalid target is rejected in one sentence", "[target][errors]") {
   CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
 }
 
-TEST_CASE("a --target of the wrong kind is rejected with the correct usage", "[target][errors]") {
+TEST_CASE("the error for a --target of the wrong kind shows the correct usage", "[target][errors]") {
   const auto refused = [](const std::string& arguments) {
     const test::Ran r = test::llmcalc(arguments);
     CHECK(r.code == 2);

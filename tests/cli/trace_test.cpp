@@ -114,7 +114,7 @@ TEST_CASE("a trace names every layer's work, collectives, gathers and reductions
     if (e["ph"] == "X") ++names[e["name"]];
     if (e["name"] == "thread_name") ++threads[e["args"]["name"]];
   }
-  for (const char* layer : {"layer 1", "layer 5", "layer 12"}) {  // of 12, in 6 micro-batches
+  for (const char* layer : {"layer 1", "layer 5", "layer 12"}) {  // three of 12 layers, in 6 micro-batches
     for (const char* work : {"F1 ", "B1 ", "W1 ", "F6 ", "W6 "}) CHECK(names[std::string(work) + layer] == 1);
     CHECK(names[std::string("F3 ") + layer + " tp"] == 1);
     CHECK(names[std::string("B3 ") + layer + " tp"] == 1);
@@ -204,7 +204,7 @@ TEST_CASE("gathers and reductions are shown at the network level that each uses"
   };
   using Names = std::set<std::string>;
   const Names inside{"data parallel, inside a node"}, between{"data parallel, between nodes"};
-  CHECK(levels("--hsdp 8", "gather_weights") == inside);  // a copy is within a node of 8
+  CHECK(levels("--hsdp 8", "gather_weights") == inside);  // a replica lies within a node of 8
   CHECK(levels("--hsdp 8", "reduce_gradients") == between);
   CHECK(levels("", "gather_weights") == between);
   CHECK(levels("--hsdp 16", "gather_weights") == between);

@@ -36,9 +36,9 @@ TEST_CASE("documents that do not split evenly over context-parallel ranks cause 
   CHECK_FALSE(has_line(ask(train + "--cp-method ulysses --documents 3x1000,5192")["notes"], note));
 }
 
-// Mixtral has 46,702,792,704 parameters, of which 32 layers x 8 experts x 3 x 4096 x 14336 belong to experts. One copy
-// spans 8 GPUs, each with one expert and an eighth of the rest, at 2 + 4 + 12 bytes per parameter.
-TEST_CASE("every copy of sharded states holds all experts", "[cli][hsdp]") {
+// Mixtral has 46,702,792,704 parameters, of which 32 layers x 8 experts x 3 x 4096 x 14336 belong to experts. One
+// replica spans 8 GPUs, each with one expert and an eighth of the rest, at 2 + 4 + 12 bytes per parameter.
+TEST_CASE("every replica of sharded states holds all experts", "[cli][hsdp]") {
   const long experts = 32L * 8 * 3 * 4096 * 14336, rest = 46'702'792'704 - experts;
   const auto memory = [](const std::string& layout) {
     return ask("train mixtral-8x7b --hardware h100 --fsdp --ep 8 --global-batch 64 --seq 4096 " + layout)["memory"];
@@ -148,7 +148,7 @@ TEST_CASE("a run's energy uses the hardware file's power unless --watts is given
   CHECK(other["energy_kwh"] == Approx(0.6 * run["energy_kwh"].get<double>()));
 }
 
-TEST_CASE("the headline of a run with failures counts them in every number", "[cli]") {
+TEST_CASE("every number in the headline of a run with failures accounts for the failures", "[cli]") {
   const json::Value v = ask(
       "train llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --tokens 1T --mtbf 1000 --checkpoint-bandwidth 1GB/s "
       "--price 2");
@@ -167,7 +167,7 @@ TEST_CASE("if only memory misses the target, its line suggests changes that make
   CHECK_FALSE(v["step_target"].contains("bandwidth_factor"));
 }
 
-TEST_CASE("shares are compared in percent", "[cli]") {
+TEST_CASE("shares are compared as percentages", "[cli]") {
   const std::string out =
       test::llmcalc("compare --of 'train llama-3.1-8b --hardware h100 --dp 8' --vs '--zero 1' --full").out;
   for (std::size_t at = 0, end = 0; at < out.size(); at = end + 1) {

@@ -63,7 +63,7 @@ TEST_CASE("engines differ in the memory that they grant to the cache", "[serve][
   const json::Value vllm = granted("vllm@0.19"), newest = granted("vllm@0.20"), sglang = granted("sglang");
   CHECK(vllm["inputs"]["memory_utilization"] == 0.9);
   CHECK(newest["engine_memory"]["graphs_bytes"] == 1 << 29);
-  // 81,920 MiB, of them 512 + 1.5 x 8192 + 2 x 256 + 128 reserved
+  // 81,920 MiB, of which 512 + 1.5 x 8192 + 2 x 256 + 128 are reserved
   CHECK(sglang["inputs"]["memory_utilization"] == 0.836);
   const json::Value llama = granted("llama.cpp");
   CHECK(llama["inputs"]["max_batched_tokens"] == 512);

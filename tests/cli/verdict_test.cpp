@@ -20,14 +20,14 @@ validate::Case plain() { return validate::make_case(validate::LevelChoice(valida
 
 Ledger ledger(const validate::Case& c) { return validate::predicted_training(c.arch, c.plan); }
 
-/// The verdict for a measurement against a prediction.
+/// The verdict on a measurement compared with a prediction.
 CaseVerdict judged(const Ledger& predicted, const Ledger& measured, const std::string& name = "tiny-llama") {
   CaseVerdict v{.name = name, .rows = {}, .beside = {}, .order = "", .operators = 0};
   compare(v, "training", predicted, measured, validate::training_names);
   return v;
 }
 
-/// A verdict with some FLOPs missing.
+/// A verdict on a measurement that lacks some FLOPs.
 CaseVerdict wrong_flops(const std::string& name = "tiny-llama") {
   Ledger m = ledger(plain());
   m.forward["mlp.up"] -= 1000;

@@ -41,7 +41,7 @@ TEST_CASE("--network scales the links between nodes only", "[hardware][cli]") {
   CHECK(step("--gpus 8 --fsdp --network 2x") == step("--gpus 8 --fsdp"));
 }
 
-TEST_CASE("--price states a price for each device", "[hardware][cli]") {
+TEST_CASE("--price sets the price of each device", "[hardware][cli]") {
   const json::Value v =
       test::ask("plan train llama-3.2-1b --hardware h100,mi300x --gpus 8 --tokens 1B --price h100=2.5,mi300x=1.25");
   for (const json::Value& row : v["rivals"])

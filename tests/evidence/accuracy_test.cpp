@@ -170,7 +170,7 @@ TEST_CASE("a family with fewer than three rows is left out of the summary over f
 }
 
 TEST_CASE("rejected figures are skipped with the reason", "[accuracy]") {
-  // 1e15 sequences of 512 tokens of 4096 elements of 2 bytes are 4e21 bytes, more than 2^63 = 9.2e18.
+  // 1e15 sequences x 512 tokens x 4096 elements x 2 bytes = 4e21 bytes, more than 2^63 = 9.2e18.
   const std::string many = R"({"batch": 1e15, "input_len": 512, "output_len": 8})";
   const Accuracy over = accuracy(file_of(inference_row(many, R"({"e2e_latency_ms": 5})")), AccuracyKind::inference);
   CHECK(over.rows.empty());

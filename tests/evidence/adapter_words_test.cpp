@@ -29,7 +29,7 @@ LoraTargets targets(std::initializer_list<LoraTarget> all) {
 
 }  // namespace
 
-TEST_CASE("a LoRA row is predicted with its stated rank and targets", "[adapters]") {
+TEST_CASE("a LoRA row is predicted with the rank and targets that it states", "[adapters]") {
   using T = LoraTarget;
   const TrainingCase stated = with_precision("bf16, LoRA rank 8 on q_proj, v_proj");
   REQUIRE(stated.skip == "");
@@ -64,7 +64,7 @@ TEST_CASE("the frozen weights of QLoRA have four bits", "[adapters]") {
   CHECK(c.layout.zero == Zero::gradients);
 }
 
-TEST_CASE("a row that denies adapters or compares with them trains the full model", "[adapters]") {
+TEST_CASE("a row that rules out adapters or mentions them only for comparison trains the full model", "[adapters]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   for (const char* note : {"no LoRA", "full fine-tuning, faster than LoRA", "Colorado", "LoRA: off"}) {
     INFO(note);
@@ -80,7 +80,7 @@ TEST_CASE("a row that denies adapters or compares with them trains the full mode
   CHECK_FALSE(trains_adapters(row));
 }
 
-TEST_CASE("an adapter rank not lower than a matrix is rejected", "[adapters]") {
+TEST_CASE("an adapter rank not less than a matrix dimension is rejected", "[adapters]") {
   CHECK(with_precision("bf16 LoRA rank 1024").skip ==
         "adapters of rank 1024, which is not less than the 768 columns of a matrix");
 }

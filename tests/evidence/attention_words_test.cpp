@@ -1,4 +1,4 @@
-// Attention kernels in the words of training rows.
+// Attention kernels named in the texts of training rows.
 
 #include "evidence/convert/attention_words.hpp"
 

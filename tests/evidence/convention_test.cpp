@@ -20,7 +20,7 @@ double step_of(const TrainingRow& row) {
 }
 double step_called(const char* id) { return step_of(row_called(training_rows(), id)); }
 
-/// The row with only one of its times and rates.
+/// The row with only one of its measured times and rates.
 TrainingRow only(TrainingRow row, std::optional<double> TrainingMeasured::*rate) {
   const auto saved = row.measured.*rate;
   const std::string kind = row.measured.tflops_kind;
@@ -147,7 +147,7 @@ TEST_CASE("rows that state both a time and a rate yield the same step time from 
     }
 }
 
-TEST_CASE("the step agrees with every value derived by the collection", "[convention]") {
+TEST_CASE("the step time agrees with every value derived by the data collection", "[convention]") {
   int compared = 0;
   for (const TrainingRow& row : training_rows()) {
     const TrainingCase c = training_case(row, devices_once());

@@ -77,6 +77,6 @@ TEST_CASE("a covering width covers a fraction as close as possible to the target
   CHECK(covering_width(Errors{{"a", {0.3}}}, 0.9) == Approx(0.31));  // only full coverage is possible
   // 0.2 covers 87.5 %, 0.5 covers all: the former is closer.
   CHECK(covering_width(Errors{{"a", {0.1, 0.1, 0.1, 0.5}}, {"b", {0.2}}}, 0.9) == Approx(0.21));
-  CHECK(covering_width(Errors{{"a", {0.1, 0.1, 0.1, 0.202}}, {"b", {0.2}}}, 0.9) == Approx(0.201));  // half-way
+  CHECK(covering_width(Errors{{"a", {0.1, 0.1, 0.1, 0.202}}, {"b", {0.2}}}, 0.9) == Approx(0.201));  // halfway
   CHECK(covering_width(Errors{{"a", {0.1, 0.5}}, {"b", {0.2}}}, 0.9) == Approx(0.51));               // 75 % or all
 }

@@ -1,4 +1,4 @@
-// Number formats of weights, matmuls and caches in the words of inference sources.
+// Number formats of weights, matmuls and caches, as worded by inference sources.
 
 #include "evidence/names/format_name.hpp"
 
@@ -74,7 +74,8 @@ TEST_CASE("activation and cache formats are recognized by all their names", "[in
   CHECK(cache("KV8") == "int8");
 }
 
-TEST_CASE("a text on weights can give the formats of the cache, the matmuls and the experts", "[inference-reading]") {
+TEST_CASE("a description of weights can also give the formats of the cache, the matmuls and the experts",
+          "[inference-reading]") {
   const auto of = [](const char* weights) { return formats_of(weights, "", "", dtypes::bf16); };
   CHECK(of("bf16 (int8 KV)").weights[Component::mlp] == dtypes::bf16);
   CHECK(of("bf16 (int8 KV)").cache.name() == "int8");

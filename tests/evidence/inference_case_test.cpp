@@ -173,7 +173,7 @@ TEST_CASE("every published inference row can be expressed and calculated", "[inf
   CHECK(figures > 1200);
 }
 
-TEST_CASE("figures converted to base units over all devices keep the row's values", "[inference-case]") {
+TEST_CASE("figures in base units over all devices convert back to the row's values", "[inference-case]") {
   for (const InferenceRow& row : inference_rows())
     for (const Figure& f : inference_case(row, devices_once()).figures)
       for (const auto& [key, value] : row.measured)

@@ -131,7 +131,7 @@ TEST_CASE("cache blocks have the engine's default size if the row does not state
   CHECK_FALSE(stated.input_assumed);
 }
 
-TEST_CASE("a cache without a pool holds the context", "[inference-reading]") {
+TEST_CASE("without a stated pool size, a cache is as large as the context", "[inference-reading]") {
   const std::string context = R"({"kind": "capacity", "batch": 1, "max_context": 8192})";
   // 32 layers x 8 heads x 128 elements x 2 bytes, keys and values: 128 KiB per token
   CHECK(memory_of(row_of("llama.cpp", context, R"({"kv_mib_total": 1024})")) == 8192.0 * 0x1p17);

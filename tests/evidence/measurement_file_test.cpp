@@ -91,7 +91,7 @@ TEST_CASE("an inference figure keeps its key and unit", "[measurement]") {
   CHECK(accuracy(f, AccuracyKind::inference).rows.size() == 2);
 }
 
-TEST_CASE("rows of several commands may be JSON Lines, an array or one object", "[measurement]") {
+TEST_CASE("rows of several commands may be in JSON Lines, an array or one object", "[measurement]") {
   const std::string other = R"({"id": "i", "command": "infer", "model": "gpt2", "hardware": "l40s",
       "measured": {"tpot_ms": 9}})";
   std::string line = json::parse(other, "other").dump();
@@ -120,7 +120,7 @@ TEST_CASE("an error in a measurement is one sentence with file, line and row", "
              Contains("expected unfused|fused-softmax|flash-1|flash-2|vendor|flash, got \"fast\""));
 }
 
-TEST_CASE("a file in the old schema is rejected with the command that converts it", "[measurement]") {
+TEST_CASE("the error for a file in the old schema names the command that converts it", "[measurement]") {
   CHECK(refused(some_old_rows("training.jsonl", 1000)) ==
         "my.jsonl:1: no \"command\": this file has the schema of earlier versions; 'llmcalc accuracy convert my.jsonl "
         "NEW' converts it");

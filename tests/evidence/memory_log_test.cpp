@@ -97,7 +97,7 @@ TEST_CASE("a message wrapped over lines is read like an unwrapped one", "[memory
   CHECK(message(wrapped).processes.size() == 2);
 }
 
-TEST_CASE("small sizes are in bytes, KiB and MiB", "[memory_log]") {
+TEST_CASE("small sizes may be stated in bytes or KiB", "[memory_log]") {
   std::string text = replaced(new_message, "1.21 GiB is free", "896.50 KiB is free");
   text = replaced(text, "8.00 GiB. GPU", "512 bytes. GPU");
   CHECK(message(text).free->bytes == Bytes(918016));  // 896.5 x 1024
@@ -133,13 +133,13 @@ TEST_CASE("the terms of a message add up to the capacity", "[memory_log]") {
   CHECK(together.all == b.all);
 }
 
-TEST_CASE("memory that a message does not break down is booked as outside PyTorch", "[memory_log]") {
+TEST_CASE("memory that a message does not break down is attributed to allocations outside PyTorch", "[memory_log]") {
   const MemoryBooking b = book(message(old_message), {});
   check_sum(b);
   CHECK(about(term(b, MemoryTerm::outside), 1.75));  // 79.15 - 76.20 - 1.20
   CHECK_FALSE(b.term(MemoryTerm::libraries));
   const OutOfMemory foreign = message(replaced(new_message, "Including non-PyTorch memory, this process", "Process 9"));
-  REQUIRE(own_process(foreign) != nullptr);  // in a container
+  REQUIRE(own_process(foreign) != nullptr);  // a process in a container
   CHECK(own_process(foreign)->pid == 9);
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("impossible values in a message are rejected", "[memory_log]") {
   CHECK_THAT(refused(replaced(old_message, "2.00 GiB (", "9999999999999.00 TiB (")), Contains("below 2^62"));
 }
 
-TEST_CASE("the start of vLLM 0.6 is read, and its GB are GiB", "[memory_log]") {
+TEST_CASE("the startup log of vLLM 0.6 is read, and its GB are GiB", "[memory_log]") {
   const MemoryLog log = read(
       "INFO 11-23 10:00:00 llm_engine.py:232] Initializing an LLM engine (v0.6.6) with config: "
       "model='meta-llama/Llama-3.1-8B', tokenizer='x', dtype=torch.bfloat16, max_seq_len=8192, download_dir=None, "
@@ -193,7 +193,7 @@ TEST_CASE("the tokens of a block follow from the concurrency in a log", "[memory
   CHECK(read(blocks + "GPU KV cache size: 15,984 tokens\n").server.cache_tokens() == 15984);
 }
 
-TEST_CASE("the start of vLLM 1 is read with the memory of the first of several workers", "[memory_log]") {
+TEST_CASE("the startup log of vLLM 1 is read with the memory of the first of several workers", "[memory_log]") {
   const MemoryLog log = read(
       "\033[1;36m(Worker_TP0 pid=30)\033[0;0m INFO 11-23 10:00:12 [gpu_model_runner.py:2602] Model loading took 7.5100 "
       "GiB memory and 5.1 seconds\n"
@@ -295,7 +295,7 @@ TEST_CASE("the memory_summary table is read for every device, truncated to whole
   CHECK(s.device == 0);
   CHECK(s.failures == 2);
   CHECK(s.allocated->current.bytes == Bytes(Count{30} << 30));
-  CHECK(s.allocated->peak.bytes == Bytes(Count{63} << 30));  // of the last table
+  CHECK(s.allocated->peak.bytes == Bytes(Count{63} << 30));  // from the last table
   CHECK(s.allocated->peak.within == Bytes(Count{1} << 20));
   CHECK(s.non_releasable->peak.bytes == Bytes(Count{6100} << 20));
   CHECK_FALSE(s.requested);
@@ -312,14 +312,14 @@ TEST_CASE("the memory_summary table is read for every device, truncated to whole
              Contains("allocated memory exceeds reserved memory"));
 }
 
-TEST_CASE("a failure takes precedence over a table, and a table over a start", "[memory_log]") {
+TEST_CASE("a failure message takes precedence over a memory table, and a table over a startup log", "[memory_log]") {
   const std::string start = "Model loading took 1.00 GiB memory and 1 seconds\n";
   const MemoryLog log = read(start + new_message);
   CHECK(log.kind == MemoryLogKind::out_of_memory);
   CHECK(log.server.says_memory());
 }
 
-TEST_CASE("texts without memory information are rejected with a list of known logs", "[memory_log]") {
+TEST_CASE("the error for text without memory information lists the known logs", "[memory_log]") {
   const auto refused = [](const std::string& text) { return test::sentence([&] { read(text); }); };
   CHECK_THAT(refused(""), Contains("a.log: the log is empty"));
   CHECK_THAT(refused(" \r\n\t"), Contains("a.log: the log is empty"));

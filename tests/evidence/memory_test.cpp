@@ -45,7 +45,8 @@ constexpr Count mib = Count{1} << 20;
 }  // namespace
 
 TEST_CASE("TransformerEngine keeps a buffer for every shape of weight gradients", "[memory]") {
-  // Llama-3.1-405B on 8 tensor-parallel ranks: q, out, k and v of 16 heads of 128, and three MLP matrices, in bf16.
+  // Llama-3.1-405B on 8 tensor-parallel ranks: q, out, k and v of 16 heads of width 128, and three MLP matrices, in
+  // bf16.
   const Count h = 16384, f = 53248, kv = 16 * 128;
   const ProcessMemory m = held_in("simumax-b200-llama3_405b_l4_tp8_pp1_dp1_mbc32_cef");
   CHECK(m.weight_gradients == Bytes(2 * (2 * h * h + 2 * h * kv + 3 * h * f) / 8));
@@ -80,7 +81,7 @@ TEST_CASE("the head's weight gradient has a buffer during its computation", "[me
 }
 
 TEST_CASE("DeepSpeed holds copies of gradients during the optimizer step", "[memory]") {
-  // Without ZeRO: two float32 copies of the gradients, of which the part above the preceding peak of the step counts.
+  // Without ZeRO: two float32 copies of the gradients, of which only the part above the step's preceding peak counts.
   const TrainingCase c = case_called("bloom-181B-L72-h14336-a64-tp8-pp12-dp4-mbs2-gbs2048-02-21-zero0");
   const ProcessMemory none = process_memory(c, c.memory.at(0), {});
   const Count h = 14336, layer = (12 * h * h + 7 * h) / 8 + 6 * h;
@@ -143,7 +144,7 @@ TEST_CASE("three fitted parameters determine slack and process memory", "[memory
   CHECK_FALSE(reserved.process.has_value());
   CHECK(reserved.slack == Bytes(std::llround(0.1 * static_cast<double>(total(held_in("titan-8b-128-fsdp")).value))));
   CHECK_FALSE(held_in("zerobubble-6.2b-m24-1f1b", p).slack.has_value());
-  // The same in the fit.
+  // The fit uses the same formula.
   CHECK(predicted_bytes({.family = "", .process = true, .bytes = 8, .measured = 1},
                         {.fragmented = 0.5, .process = 3}) == 15);
   CHECK(predicted_bytes({.family = "", .reserved = true, .bytes = 8, .measured = 1}, {.reserved = 0.5}) == 12);
@@ -195,7 +196,7 @@ TEST_CASE("the shipped memory parameters are the result of the fit", "[memory]")
 
 TEST_CASE("each family is predicted by a fit without it, and rows with an unstated kind of memory are not fitted",
           "[memory]") {
-  // Two families hold 1.1 and 1.2 times the tensors' memory. Each is predicted by a fit to the other one.
+  // Two families use 1.1 and 1.2 times the tensors' memory. Each is predicted by a fit to the other one.
   std::vector<MemoryFitRow> rows;
   for (const auto& [name, times] : std::map<std::string, double>{{"a", 1.1}, {"b", 1.2}})
     rows.push_back({.family = name, .reserved = true, .bytes = 100, .measured = 100 * times});

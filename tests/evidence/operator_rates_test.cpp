@@ -129,7 +129,7 @@ const LayerResidual& residual(const OperatorRates& r, std::string_view layer, st
   return *found;
 }
 
-/// In the rows that determine the launch overhead, bytes take up to 5 % of the time, and less at the median.
+/// In the rows that determine the launch overhead, memory time is up to 5 % of the total, and less at the median.
 auto about(double x) { return Approx(x).epsilon(0.02); }
 
 void gives_back(const Known& k, Count ranks) {

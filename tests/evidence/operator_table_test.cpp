@@ -111,7 +111,7 @@ TEST_CASE("unknown columns are listed once per file", "[operators]") {
   CHECK(read_operator_tables(f.path())[0].unread == std::vector<std::string>{"dense.csv: watts"});
 }
 
-TEST_CASE("folders without tables are rejected with the expected layout", "[operators]") {
+TEST_CASE("the error for folders without tables shows the expected layout", "[operators]") {
   const TableFolder f;
   CHECK(f.refused("nowhere") == "cannot read '" + f.path("nowhere") + "': no such folder");
   CHECK(f.refused() == "'" + f.path() +
@@ -130,7 +130,7 @@ TEST_CASE("folders without tables are rejected with the expected layout", "[oper
             "' contains tables, but its name lacks the number of tensor-parallel ranks; rename it to tp1, tp2 ...");
 }
 
-TEST_CASE("a folder that lacks a required table is rejected with the table's name", "[operators]") {
+TEST_CASE("the error for a folder that lacks a required table names the table", "[operators]") {
   const TableFolder f;
   for (const std::string missing : {"per_sequence.csv", "attention.csv"}) {
     f.write_tables(tp1, dense);
@@ -140,7 +140,7 @@ TEST_CASE("a folder that lacks a required table is rejected with the table's nam
   }
 }
 
-TEST_CASE("impossible rows are rejected with file, line and reason", "[operators]") {
+TEST_CASE("the error for an impossible row states file, line and reason", "[operators]") {
   const TableFolder f;
   const std::string file = f.path(tp1 + "dense.csv");
   const auto refused = [&](const std::string& rows) {

@@ -14,9 +14,9 @@ namespace {
 
 Seconds us(double n) { return Seconds(n * 1e-6); }
 
-/// Tables of one rank. A projection takes 10 us and 1 us per token, a norm 1 us, the head 50 us and 5 us per sequence.
-/// A prompt of n tokens takes n us, or 2 n us after 100 others. A decode step of n sequences takes n (1 + context /
-/// 100) us.
+/// Tables of one rank. A projection takes 10 us plus 1 us per token, a norm 1 us, the head 50 us plus 5 us per
+/// sequence. A prompt of n tokens takes n us, or 2 n us after 100 others. A decode step of n sequences takes n (1 +
+/// context / 100) us.
 OperatorTables tables() {
   OperatorTables t;
   t.path = "dir";

@@ -64,7 +64,7 @@ TEST_CASE("stages, memory fraction and cache block size of a run are read", "[re
   CHECK(r.unknown_keys.empty());
 }
 
-TEST_CASE("instances give the device, and the per-second log gives the rates", "[recorded]") {
+TEST_CASE("in a recorded run, the instances give the device and the per-second log gives the rates", "[recorded]") {
   const RecordedRun r = read(run_text(
       two,
       R"(, "instances": [{"hardware": "X", "npu_mem": {"mem_size": 96, "mem_bw": 1597, "mem_util": 0.8}, "tp_size": 1}],

@@ -38,7 +38,7 @@ std::string inference(const std::string& batch, const std::string& measured) {
 std::string refused(const std::string& text, AccuracyKind kind) {
   return sentence([&] { accuracy(read_old(text, "my.json"), kind); });
 }
-/// Why a file's only row has no request for all measured values.
+/// The reason why a file's only row has no request for all of its measured values.
 std::string incomplete(const std::string& text) {
   const Converted c = convert(text, "my.json");
   return c.unconverted.empty() ? "nothing was rejected" : c.unconverted.at(0).reason;
@@ -107,7 +107,7 @@ TEST_CASE("bytes read per second do not exceed the device's bandwidth, except fr
   CHECK(refused(small, AccuracyKind::inference) == nothing);
 }
 
-TEST_CASE("an inference figure is not converted without the lengths and clients that it needs", "[row-check]") {
+TEST_CASE("an inference figure is not converted without the lengths and client counts that it needs", "[row-check]") {
   CHECK(incomplete(inference(R"({"batch": 1, "output_len": 8})", R"({"ttft_ms": 90})")) ==
         "\"batch\": \"input_len\" is missing; \"ttft_ms\" requires the length of the prompt");
   CHECK(incomplete(inference(R"({"batch": 1, "input_len": 8})", R"({"e2e_latency_ms": 90})")) ==

@@ -111,7 +111,7 @@ TEST_CASE("a run on an unknown device is replayed if its bandwidth is stated", "
 TEST_CASE("unstated values of a run are assumed and reported, and impossible runs are skipped", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.max_num_seqs = std::nullopt;
-  CHECK(case_of(run).limits.sequences == 1024);  // for 96 GiB
+  CHECK(case_of(run).limits.sequences == 1024);  // the default on 96 GiB
   CHECK(case_of(run).assumed.size() == published_case("rtx-pro-6000-llama-3.1-8b").assumed.size() + 1);
   CHECK_FALSE(case_of(run).input_assumed);
   for (const auto& [engine, sentence] : {std::pair{"", "vLLM's scheduler and profile: the engine is not stated"},

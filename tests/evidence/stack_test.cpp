@@ -1,4 +1,4 @@
-// Software of a training row, and recognition of its words.
+// Software of a training row, and recognition of the words for it.
 
 #include "evidence/names/stack.hpp"
 

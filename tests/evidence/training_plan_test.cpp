@@ -202,7 +202,7 @@ TEST_CASE("MTP modules and offloaded states become part of the plan", "[training
   CHECK(offload("cpu_optimizer + weights").plan.offload == Offload{.optimizer = {1, 1}, .weights = {1, 1}});
   CHECK(offload("opt-m").skip == "the offload \"opt-m\" cannot be expressed in a plan");
   row.parallelism.offload = "";
-  row.activation_offload_layers = 3;  // of 12 layers
+  row.activation_offload_layers = 3;  // 3 of 12 layers
   CHECK(read().plan.offload == Offload{.activations = {1, 4}});
 }
 

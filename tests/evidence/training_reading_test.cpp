@@ -206,7 +206,7 @@ TEST_CASE("memory measured for part of a step is not compared with that of the w
   CHECK(with("DCGM FB used").memory.at(0).kind == MemoryKind::process);
 }
 
-TEST_CASE("training rows with notes on other work are skipped", "[training-reading]") {
+TEST_CASE("training rows whose notes mention other work are skipped", "[training-reading]") {
   TrainingRow row = file_of(vocabulary).training.at(0);
   for (const char* note : {"CPU offload", "ZeRO-Infinity NVMe", "packed sequences", "DPO", "RLHF", "MTP depth 1"}) {
     INFO(note);

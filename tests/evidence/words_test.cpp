@@ -1,4 +1,4 @@
-// Words of a row's texts: matched whole, and not if denied.
+// Words in a row's texts are matched as whole words, and do not count if they are negated.
 
 #include "evidence/names/words.hpp"
 
@@ -14,7 +14,7 @@ TEST_CASE("only whole words match", "[words]") {
   CHECK_FALSE(Words("flash, attention").has("flash attention 2"));
 }
 
-TEST_CASE("a word denied in its clause does not count", "[words]") {
+TEST_CASE("a word negated within its clause does not count", "[words]") {
   for (const char* denied : {"no LoRA", "not trained with LoRA", "without any LoRA", "LoRA off", "LoRA: none",
                              "LoRA adapters disabled", "LoRA was not used", "faster than LoRA", "unlike LoRA",
                              "compared with LoRA", "runs with LoRA were left out", "LoRA=0", "LoRA layers: 0.0"}) {
@@ -31,7 +31,7 @@ TEST_CASE("a word denied in its clause does not count", "[words]") {
   CHECK(Words("no LoRA in warm-up, LoRA later").affirms("lora"));
 }
 
-TEST_CASE("a text without information differs from a denial", "[words]") {
+TEST_CASE("an uninformative text differs from a denial", "[words]") {
   for (const char* silent : {"", "-", "n/a", "not stated", "unknown", "not stated (default)"}) {
     INFO(silent);
     CHECK(Words(silent).silent());

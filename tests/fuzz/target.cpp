@@ -1,4 +1,4 @@
-// Every parser of user input and files, under libFuzzer: any bytes are read or rejected with an InputError.
+// Every parser of user input and files, under libFuzzer: any input is either read or rejected with an InputError.
 // LLMCALC_FUZZ names the parser. scripts/fuzz builds and runs this.
 
 #include <sys/mman.h>

@@ -24,7 +24,7 @@ Arch table_of(Count n) {
   return a;
 }
 
-/// GPT's block in the seeds and Korthikanti et al.: MHA, E = 4, no biases, all layers alike.
+/// GPT's block as in the seeds and in Korthikanti et al.: MHA, E = 4, no biases, all layers alike.
 Arch gpt_of(Count layers, Count hidden, Count heads, Count vocabulary) {
   Arch a;
   a.layers = layers;
@@ -65,7 +65,7 @@ Bytes saved(const Arch& a, const Plan& p, bool attention_dropout, const Layout& 
   return p.recompute == Recompute::full ? l.input : l.saved;
 }
 
-/// Bytes that part of a block, from operator `first` to `last`, saves for backward, excluding its input.
+/// Bytes that the part of a block from operator `first` to `last` saves for backward, excluding the part's input.
 Bytes saved_of(const Arch& a, const Plan& p, std::string_view first, std::string_view last) {
   OpList part;
   const OpList ops = block(a, training_step(p), {});
@@ -161,7 +161,7 @@ TEST_CASE("one block saves the bytes in Table 2 of Korthikanti et al.", "[golden
         }) == 7);
 }
 
-TEST_CASE("a step saves the bytes outside the blocks that Korthikanti et al. give", "[golden]") {
+TEST_CASE("outside the blocks, a step saves the bytes given by Korthikanti et al.", "[golden]") {
   int on_one_stage = 0;
   CHECK(each_case("act_extras", [&](const json::Object& in, const std::string& value) {
           if (in.count("pipeline") != 1) return;  // training_memory has no pipeline stages

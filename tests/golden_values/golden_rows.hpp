@@ -24,7 +24,7 @@ Arch arch(const json::Object& model);
 
 /// A number that may be fractional. Throws InputError if the key is missing.
 double real(const json::Object& in, std::string_view key);
-/// The value whose name the input has. Throws InputError for any other name.
+/// The enum value named by the input. Throws InputError for an unknown name.
 template <typename Enum, std::size_t size>
 Enum choice(const json::Object& in, std::string_view key, const std::pair<std::string_view, Enum> (&names)[size]) {
   const std::string given = in.text(key);

@@ -171,7 +171,7 @@ TEST_CASE("damaged bytes and truncation are detected", "[checkpoint]") {
   const std::string good = content(folder.file("good"));
   const std::string path = folder.file("damaged");
   std::size_t silent = 0;
-  // Every byte of the length and the start of the header, then every 397th byte.
+  // Damages every byte of the length and the start of the header, then every 397th byte.
   for (std::size_t i = 0; i < good.size(); i += i < 600 ? 1 : 397) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x11);
@@ -187,7 +187,7 @@ TEST_CASE("damaged bytes and truncation are detected", "[checkpoint]") {
   }
 }
 
-TEST_CASE("a file from another program or model is rejected with the name of the offending field", "[checkpoint]") {
+TEST_CASE("the error for a file from another program or model names the offending field", "[checkpoint]") {
   const Folder folder;
   const std::string path = folder.file("x");
   const auto refused = [&] { return sentence([&] { const TrainingCheckpoint c(path); }); };

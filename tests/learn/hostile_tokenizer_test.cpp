@@ -82,7 +82,7 @@ TEST_CASE("a replacement takes time linear in the text", "[hostile_tokenizer]") 
   const TextSteps steps = normalizing(json::Value::array({replace(" ", "\u2581")}));
   const auto start = std::chrono::steady_clock::now();
   CHECK((steps.normalized(text) == expected));
-  // Moving the rest of 4 MB for each of 2 million spaces takes a minute; copying it once takes 10 ms.
+  // Moving the remainder of the 4 MB for each of 2 million spaces takes a minute; copying it once takes 10 ms.
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
   CHECK(normalizing(json::Value::array({replace("aa", "a")})).normalized("aaaaa") ==
         "aaa");  // replacements are not applied to their own results

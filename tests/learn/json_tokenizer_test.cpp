@@ -54,7 +54,7 @@ TEST_CASE("a tokenizer round-trips through serialization", "[json_tokenizer]") {
   CHECK(again->encode("the first day") == t->encode("the first day"));
 }
 
-TEST_CASE("unsupported settings in tokenizer.json are rejected by name", "[json_tokenizer]") {
+TEST_CASE("the error for an unsupported setting in tokenizer.json names the setting", "[json_tokenizer]") {
   const auto with = [](const std::string& pointer, const json::Value& value) {
     json::Value file = parsed("qwen");
     file[json::Value::json_pointer(pointer)] = value;

@@ -50,7 +50,7 @@ struct Folder {
   }
 };
 
-/// A file with this header and `data` bytes of data, each 7.
+/// A file with this header and `data` bytes of data, all with the value 7.
 std::string content(const std::string& header, std::size_t data) {
   std::string text(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) text[i] = static_cast<char>((header.size() >> (8 * i)) & 0xff);

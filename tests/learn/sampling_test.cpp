@@ -110,7 +110,7 @@ TEST_CASE("log-softmax does not overflow for large logits", "[sampling]") {
   CHECK(log_softmax(std::vector<float>{0, -inf})[1] == -std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("logits that are not finite are rejected with their token", "[sampling]") {
+TEST_CASE("the error for logits that are not finite names their token", "[sampling]") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_WITH(greedy(std::vector<float>{0, nan}),
                     "the logit of token 1 is nan; the weights have diverged or are damaged");

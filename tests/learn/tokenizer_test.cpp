@@ -90,7 +90,7 @@ TEST_CASE("a tokenizer that is damaged or from another program is rejected", "[t
                     "'x': the tokenizer's checksum does not match its bytes; the file is damaged");
 }
 
-TEST_CASE("without SentencePiece, byte-pair encoding is rejected with a remedy", "[tokenizer]") {
+TEST_CASE("without SentencePiece, the error for byte-pair encoding names a remedy", "[tokenizer]") {
   if (has_byte_pairs()) return;
   CHECK_THROWS_WITH(learned_tokenizer("a b c", 300),
                     "byte-pair encoding requires SentencePiece, but this llmcalc was built without it; install it "
@@ -99,7 +99,7 @@ TEST_CASE("without SentencePiece, byte-pair encoding is rejected with a remedy",
                     Catch::Matchers::Contains("'x': the tokenizer requires SentencePiece"));
 }
 
-TEST_CASE("byte-pair encoding round-trips every text byte for byte", "[tokenizer]") {
+TEST_CASE("text made of frequent byte pairs encodes to few tokens", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learned_tokenizer(lesson(), 320);
   CHECK(tokenizer->name() == "sentencepiece-bpe");
@@ -183,7 +183,7 @@ TEST_CASE("byte-pair training handles difficult texts", "[tokenizer]") {
   CHECK(learned_tokenizer(reserved_lines, 300)->encode(" return").size() == 1);
 }
 
-TEST_CASE("a short text yields fewer tokens than requested", "[tokenizer]") {
+TEST_CASE("a short text yields a smaller vocabulary than requested", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learned_tokenizer("ab ab ab", 100000);
   CHECK(tokenizer->vocabulary() > 258);

@@ -193,7 +193,7 @@ struct Need {
   double step = 0, least = 0;
 };
 
-/// Steps that keep all values in range, given that both scales of a block are rounded up.
+/// Steps that keep all values in range if both scales of a block are rounded up.
 std::vector<Need> needs(const RunParts& p, const std::vector<float>& x) {
   std::vector<Need> all((x.size() + p.size - 1) / p.size);
   double lowest = 0;

@@ -78,7 +78,7 @@ TEST_CASE("counters are opened, run and read in the order that CUPTI requires", 
   CHECK(cupti.calls() == "host-end ");
 }
 
-TEST_CASE("every error of CUPTI is reported with a message", "[counters]") {
+TEST_CASE("every CUPTI error is reported with a message", "[counters]") {
   constexpr int invalid_operation = 7, virtual_device = 33, not_permitted = 35;
   StandIn cupti;
   CHECK(cupti.missing("availability", not_permitted).find("reading hardware counters is not permitted") == 0);
@@ -105,7 +105,7 @@ TEST_CASE("a failed session is ended before the next one starts", "[counters]") 
 
 #endif
 
-TEST_CASE("the fullest counter set of every chip fits one pass: FLOPs, time, and bytes if supported", "[counters]") {
+TEST_CASE("the largest counter set of every chip fits one pass: FLOPs, time, and bytes if supported", "[counters]") {
   if (!cupti_is_here()) return;
   const auto choice = [](const std::string& chip, bool bf16) {
     const std::vector<const char*> names = metrics_of(chip, bf16);
@@ -122,7 +122,7 @@ TEST_CASE("the fullest counter set of every chip fits one pass: FLOPs, time, and
   }
   CHECK(choice("GB10B", true) == std::string("none"));
   CHECK(choice("GH100", false) == std::string("dram__bytes_read.sum"));
-  CHECK_THROWS_WITH(metrics_of("GB100", false), Catch::Contains("several passes"));  // its TF32 FLOPs take two
+  CHECK_THROWS_WITH(metrics_of("GB100", false), Catch::Contains("several passes"));  // its TF32 FLOPs take two passes
 }
 
 TEST_CASE("tensor core counters of two formats do not fit one pass on Hopper", "[counters]") {

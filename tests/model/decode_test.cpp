@@ -69,7 +69,7 @@ void check_decoding(Lab& lab, const Decoding& d) {
 
 TEST_CASE("matmuls of a few rows equal the results in double", "[kernels]") {
   each_lab([](Lab& lab) {
-    // Rows of whole packs, up to more than the threads of a block load together; and rows that begin between packs.
+    // Rows of whole packs, some longer than the threads of a block load at once, and rows that begin between packs.
     for (const Count in : {Count{8}, Count{264}, Count{4360}, Count{33}})
       for (const Count rows : {1, 2, 3, 4, 5, 8, 9})
         for (const bool wide : {false, true}) {

@@ -18,10 +18,10 @@ std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::
 /// Sets whether the emulator's matmuls add their biases; by default a separate kernel does.
 void add_biases_in_epilogues(bool on);
 
-/// Kernel launches since the program began.
+/// Number of kernel launches since the program started.
 std::int64_t launches();
 
-/// Counts of warp operations since the program began.
+/// Counts of warp operations since the program started.
 struct WarpCounts {
   std::int64_t products = 0;   ///< tensor core products of 16 x 8 x 16 multiply-adds
   std::int64_t conflicts = 0;  ///< rows of ldmatrix delayed by bank conflicts

@@ -4,7 +4,7 @@
 
 namespace llmcalc::test {
 
-/// Sets an environment variable for its lifetime.
+/// Sets an environment variable for the object's lifetime.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }

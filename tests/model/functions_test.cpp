@@ -20,7 +20,7 @@ void some_floats(F f) {
   }
 }
 
-/// Error in units of the last float place of the exact value.
+/// Error in units in the last place of the exact value, rounded to float.
 double ulps(float value, double exact) {
   const float rounded = static_cast<float>(std::fabs(exact));
   const float next = std::nextafter(rounded, std::numeric_limits<float>::infinity());
@@ -122,7 +122,7 @@ TEST_CASE("bfloat16 rounds to nearest, ties to even, and preserves NaN", "[funct
 
 namespace {
 
-/// Bits of the nearest half, ties to even, computed in double.
+/// Bits of the nearest half-precision value, ties to even, computed in double.
 std::uint16_t half_of(float x) {
   const std::uint16_t sign = std::signbit(x) ? 0x8000 : 0;
   const double size = std::fabs(static_cast<double>(x));

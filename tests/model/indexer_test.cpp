@@ -17,8 +17,8 @@ using test::Numbers;
 
 namespace {
 
-/// An indexer on one sequence of 9 tokens, in double: queries, keys and weights of its heads. Keys may be pooled; then
-/// tokens below are groups of tokens.
+/// An indexer on one sequence of 9 tokens, in double: queries, keys and weights of its heads. Keys may be pooled; in
+/// that case, "token" below means a group of tokens.
 struct Bench {
   IndexScores s;
   bool weighted;
@@ -87,7 +87,7 @@ Indexer lightning() { return {.kind = IndexerKind::lightning, .heads = 3, .width
 Indexer blocks() { return {.kind = IndexerKind::blocks, .heads = 2, .width = 5, .top_k = 2, .block = 2}; }
 
 /// KL(target || softmax(scores of the selected keys)), summed over queries. The target is uniform, except that the
-/// first key has twice the share.
+/// first key has twice the weight.
 double own_loss(const Bench& b, std::vector<double>* targets = nullptr) {
   double loss = 0;
   for (Count i = 0; i < b.s.queries; ++i) {
@@ -121,8 +121,9 @@ double off(Bench& b, Numbers& x, const Numbers& gradient) {
 
 }  // namespace
 
-TEST_CASE("an indexer selects the tokens, groups, or blocks before the query's own with the largest scores",
-          "[indexer]") {
+TEST_CASE(
+    "an indexer selects the tokens, the groups, or the blocks before the query's block that have the largest scores",
+    "[indexer]") {
   for (const auto& [i, pooled] : {std::pair{lightning(), 0}, {blocks(), 0}, {lightning(), 2}})
     for (const Count past : {0, 6})
       for (const AttentionImpl how : {AttentionImpl::flash, AttentionImpl::naive}) {

@@ -229,7 +229,7 @@ TEST_CASE("the loss and the optimizers equal the results in double", "[kernels]"
     const Pair v = lab.input(n, true), w2 = lab.input(n), velocity = lab.input(n, true);
     std::vector<double> squares;
     lab.run([&](Backend& k, auto p) {
-      // A loss, the squared gradient norm, the norm, and the factor that clips the gradient to 0.3 of it.
+      // A loss, the squared gradient norm, the norm, and the factor that clips the gradient to 0.3 of that norm.
       const std::vector<double> left = test::left_by(k, 4, [&](double* at) {
         const double loss = 1;
         k.upload(at, &loss, Bytes(sizeof loss));

@@ -46,7 +46,7 @@ void check_matmul(const MatmulShape& s, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("every algorithm computes the product and writes only inside the result", "[matmul]") {
+TEST_CASE("every algorithm computes the product and writes only to the result", "[matmul]") {
   for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {5, 7, 3}, {13, 33, 130}, {97, 65, 257}, {129, 130, 128}})
     for (const bool ta : {false, true})
       for (const bool tb : {false, true})

@@ -51,7 +51,8 @@ TEST_CASE("a mix is the sum of streams weighted by the softmax of their scores",
   CHECK(y.read()[1] == Approx(4 * share - 1 * (1 - share)).epsilon(1e-14));
 }
 
-// Blocks of two layers: layer 0 saves the embedding, layer 2 the output of layers 0 and 1, layer 4 that from 2 and 3.
+// Blocks of two layers: layer 0 saves the embedding, layer 2 the output of layers 0 and 1, layer 4 the output of layers
+// 2 and 3.
 TEST_CASE("each mix reads all streams saved before it and the current one", "[mixed]") {
   Arch a = test::tiny_llama();
   a.layers = 5;
@@ -67,7 +68,7 @@ TEST_CASE("each mix reads all streams saved before it and the current one", "[mi
 
 namespace {
 
-/// Logits of two layers with zero mixers and MLPs, without final norm.
+/// Logits of two layers with zero mixers and MLPs, without a final norm.
 std::vector<double> logits_of_nothing(Count residual_block) {
   test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
   v.arch.layers = 2;

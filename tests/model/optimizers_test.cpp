@@ -42,7 +42,7 @@ constexpr OptimizerSettings usual{.rate = 0.01, .beta1 = 0.9, .beta2 = 0.8, .dec
 
 double shrink(const Parameter& p) { return p.decays() ? 1 - usual.rate * usual.decay : 1; }
 
-/// Values kept across steps, by parameter.
+/// Values that are kept from step to step, by parameter.
 struct Saved {
   std::map<std::string, Numbers> of;
   Numbers& at(const std::string& name, std::size_t n) {

@@ -62,7 +62,7 @@ Count& part_of(Parameters& p, const std::string& name) {
 /// A one-row matrix per channel, which is not factored.
 bool is_convolution(const std::string& name) { return name.ends_with("_conv.weight") || name == "conv.core.weight"; }
 
-/// Number of layers that multiply by a weight: its own layer and those that repeat it.
+/// Number of layers that multiply by a weight: the weight's own layer and the layers that repeat it.
 Count times_used(const Arch& a, const std::string& name) {
   if (!a.has_repeats() || !name.starts_with("layers.")) return 1;
   const Count owner = std::stoll(name.substr(7));

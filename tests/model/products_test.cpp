@@ -33,7 +33,7 @@ void check_two_gradients(Lab& lab, const Linear& s, const LinearView& shape, con
 
 }  // namespace
 
-TEST_CASE("a matrix's first gradient overwrites the memory", "[kernels]") {
+TEST_CASE("a matrix's first gradient overwrites uninitialized memory", "[kernels]") {
   each_lab([](Lab& lab) {
     for (const auto& [rows, in, out] : {std::tuple<Count, Count, Count>{1, 8, 8}, {13, 24, 40}, {70, 33, 7}})
       check_two_gradients(lab, {.rows = rows, .in = in, .out = out}, {}, {});

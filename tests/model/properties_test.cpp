@@ -47,7 +47,7 @@ std::vector<std::int64_t> part(const std::vector<std::int64_t>& ids, Count first
   return some;
 }
 
-/// Logits of token i of each of two sequences, from all logits.
+/// Extracts the logits of token i in each of two sequences.
 Numbers of_token(const Numbers& logits, std::size_t context, std::size_t i) {
   const auto width = static_cast<std::ptrdiff_t>(logits.size() / context / 2);
   Numbers two;
@@ -60,7 +60,7 @@ Numbers of_token(const Numbers& logits, std::size_t context, std::size_t i) {
 
 constexpr Count prompt = 5, context = 16;
 
-/// Logits of tokens [prompt - 1, context) of two sequences, from prefill and decode steps or from full passes.
+/// Logits of tokens [prompt - 1, context) of two sequences, computed by prefill and decode steps or by full passes.
 std::vector<Numbers> generated(Transformer& t, const std::vector<std::int64_t>& ids, bool cached) {
   Cache cache = t.make_cache(2, context);
   std::vector<Numbers> all{t.logits(part(ids, 0, prompt), 2, 0, cached ? &cache : nullptr)};
@@ -69,7 +69,7 @@ std::vector<Numbers> generated(Transformer& t, const std::vector<std::int64_t>& 
   return all;
 }
 
-/// Both losses and the final weights of two steps of two micro-batches each.
+/// Both losses and the final weights after two steps of two micro-batches each.
 Numbers trained(const Variant& v, Number number, bool poison = false, std::uint64_t dice = 1) {
   Run r(v, number, poison);
   r.t.settings().seed = dice;
@@ -289,7 +289,7 @@ TEST_CASE("naive and flash attention agree, with the same dropout", "[properties
         v.plan.attention = AttentionImpl::flash;
         INFO("dropout " << dropout);
         // Naive attention rounds the stored probabilities, dropped probabilities and their gradients, which multiplies
-        // the tolerance in 16 bits. In fp16 the largest differences come from an expert choice or a ReLU side that
+        // the tolerance in 16 bits. In fp16 the largest differences come from expert choices or ReLU signs that
         // rounding decides, above all with dropout.
         double room = test::room(v, f);
         if (f.number == Number::bf16) room *= dropout ? 3 : 2;

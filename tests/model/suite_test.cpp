@@ -96,7 +96,7 @@ class Dice {
   std::uint64_t state_ = 1;
 };
 
-/// Removes the model's window and experts from layers with another mixer or MLP.
+/// Removes the model's window and experts from layers that have a different mixer or MLP.
 void leave_apart(Arch& a) {
   LayerSet& local = a.local.layers;
   local = local.filtered(a.linear_layers, false);
@@ -125,7 +125,7 @@ Documents any_documents(Dice& dice, Count seq) {
   return all;
 }
 
-/// Lets a layer repeat the one a period earlier if both are of the same kind.
+/// Makes a layer repeat the layer one period earlier if both are of the same kind.
 void repeat_alike(Arch& a) {
   const Repeats given = std::exchange(a.repeats, {});
   if (given.layers.empty()) return;
@@ -208,7 +208,8 @@ TEST_CASE("models of random sizes run as predicted", "[suite][contract]") {
 
 namespace {
 
-/// Size of the dimension along which an operator is sharded, in its units; 0 if it is not sharded that way.
+/// Size of the dimension along which an operator is sharded, in the dimension's units; 0 if the operator is not sharded
+/// that way.
 Count cut_units(const Op& op) {
   const Linear* l = std::get_if<Linear>(&op.shape);
   if (l == nullptr) return 0;

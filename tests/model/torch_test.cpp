@@ -165,7 +165,7 @@ constexpr Way ways[] = {{AttentionImpl::flash, Recompute::none, "flash"},
                         {AttentionImpl::naive, Recompute::selective, "naive, attention again"},
                         {AttentionImpl::naive, Recompute::full, "naive, blocks again"}};
 
-/// Calls f(fixture, ours in double) for every fixture and every way to run it.
+/// Calls f(fixture, ours in double) for every fixture in every mode in which it can run.
 template <typename F>
 void each_way(F f) {
   for (const auto& path : fixture_paths()) {

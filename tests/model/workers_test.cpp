@@ -16,7 +16,7 @@ using namespace llmcalc::model;
 
 namespace {
 
-/// Sets the number of threads for its lifetime.
+/// Sets the number of threads for the object's lifetime.
 class Threads {
  public:
   explicit Threads(Count n) { set_threads(n); }

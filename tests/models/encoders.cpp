@@ -211,7 +211,7 @@ void add_albert(EncoderList& add) {
   });
 }
 
-/// Symmetric windows and no norm before the first mixer; also decoders without first norm or without head.
+/// Symmetric windows and no norm before the first mixer; also decoders without a first norm or without a head.
 void add_modernbert(EncoderList& add) {
   add("ModernBERT", [](Arch& a, Plan&) { a = tiny_modernbert(); });
   add("ModernBERT, naive, dropout", [](Arch& a, Plan& p) {

@@ -1,4 +1,5 @@
-// Hardware on which only one link takes time: steps are the bytes of Megatron-LM, ZeRO and GPipe over its bandwidth.
+// Hardware on which only one link takes time: a step takes the bytes that Megatron-LM, ZeRO or GPipe sends, divided by
+// the link's bandwidth.
 
 #include "calc/train.hpp"
 #include "presets/hardware_file.hpp"
@@ -36,7 +37,7 @@ double step(const Arch& a, const Layout& l, Count micro_batches) {
   p.gradient_bytes = 2;
   return train(a, p, l, link_alone(rate)).bound.total().value;
 }
-/// Time added per layer, measured with two more layers.
+/// Time added per layer, measured by adding two layers.
 double of_a_layer(const Layout& l, Count micro_batches) {
   return (step(layers(6), l, micro_batches) - step(layers(4), l, micro_batches)) / 2;
 }

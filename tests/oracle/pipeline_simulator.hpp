@@ -16,7 +16,7 @@ struct Job {
   int copy = 0, chunk = 0, micro_batch = 0;
   auto operator<=>(const Job&) const = default;
 };
-/// Jobs that begin together, when all have their inputs, and take the sum of their times.
+/// Jobs that begin together as soon as all of them have their inputs, and take the sum of their times.
 using Slot = std::vector<Job>;
 using RankSlots = std::vector<Slot>;
 
@@ -32,7 +32,7 @@ struct Run {
   std::vector<double> first, last;  ///< by rank: start of its first slot, end of its last
 };
 
-/// Time when a job's inputs are at its rank; infinity if some do not exist yet.
+/// Time at which all inputs of a job have arrived at its rank; infinity if some do not exist yet.
 inline double inputs_of(const Job& j, const Slot& slot, const Machine& machine, const Run& run) {
   double all = 0;
   const auto from = [&](Job input) {

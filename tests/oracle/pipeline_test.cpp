@@ -141,7 +141,7 @@ Count layers_of(const Case& c, Count rank) {
 double update_of(const Case& c, Count rank) {
   return static_cast<double>(layers_of(c, rank) * c.sizes.learned) * (2 * 12 + 4 + 2) / Sizes::memory;
 }
-/// Seconds in which DualPipe's two copies reduce their gradients; 0 for other schedules.
+/// Seconds that DualPipe's two model copies take to reduce their gradients; 0 for other schedules.
 double sums_of(const Case& c, Count rank) {
   if (c.p.schedule != Schedule::dualpipe) return 0;
   return Sizes::latency + static_cast<double>(layers_of(c, rank) * c.sizes.learned) * 4 / Sizes::link;

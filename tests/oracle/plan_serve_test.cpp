@@ -24,7 +24,7 @@ std::optional<bool> keeps(const std::string& question, Count ranks, Count engine
   return saved == draws ? std::optional(true) : saved == 0 ? std::optional(false) : std::nullopt;
 }
 
-/// The fewest engines of that many ranks that meet the latency limits; empty if `most` do not.
+/// The fewest engines of that many ranks that meet the latency limits; empty if even `most` engines do not.
 std::optional<Count> fewest(const std::string& question, Count ranks, Count most) {
   for (Count n = 1; n <= most; ++n) {
     const std::optional<bool> saved = keeps(question, ranks, n);
@@ -46,7 +46,7 @@ TEST_CASE("plan serve finds the smallest number of GPUs over all layouts and num
     CAPTURE(q);
     Count best = 1 << 20;
     for (Count ranks = 1; ranks <= 8; ranks *= 2) {
-      const Count most = (best - 1) / ranks;  // engines with fewer GPUs than the best so far
+      const Count most = (best - 1) / ranks;  // engines that use fewer GPUs than the best result so far
       if (const auto n = fewest(q, ranks, std::min<Count>(most, 6))) best = *n * ranks;
     }
     const json::Value plan = test::ask("plan serve " + q)["plans"][0];

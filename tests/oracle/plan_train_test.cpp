@@ -39,8 +39,8 @@ Arch four_layers() {
 
 struct Tried {
   Count plans = 0, fitting = 0;
-  double step = 1e300;          ///< of the fastest that fits
-  Count peak = Count{1} << 62;  ///< of the smallest
+  double step = 1e300;          ///< seconds of the fastest plan that fits
+  Count peak = Count{1} << 62;  ///< bytes of the smallest plan
 };
 
 void try_plan(const Space& s, const Layout& l, Count micro_batch, Recompute r, Tried& t) {
@@ -55,8 +55,8 @@ void try_plan(const Space& s, const Layout& l, Count micro_batch, Recompute r, T
   t.peak = std::min(t.peak, e.memory.peak.value);
 }
 
-/// Every way to run the layers of `pp` stages: 1F1B, ZB-H1 and ZB-H2 with a chunk each; ZB-V with two; interleaved with
-/// two or more, if the micro-batches come in groups of pp (Megatron-LM).
+/// Every schedule for the layers of `pp` stages: 1F1B, ZB-H1 and ZB-H2 with one chunk per stage; ZB-V with two;
+/// interleaved with two or more, if the micro-batches come in groups of pp (Megatron-LM).
 std::vector<std::pair<Schedule, Count>> schedules(Count layers, Count pp, Count micro_batches) {
   std::vector<std::pair<Schedule, Count>> all{{Schedule::one_f_one_b, 1}};
   if (pp == 1) return all;

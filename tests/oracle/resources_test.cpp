@@ -20,8 +20,8 @@ Cluster hardware(const std::string& costs) {
   return read_hardware_file(file, "free.json").cluster;
 }
 
-// Two layers of width 64: 8 heads of 8, four matrices of 64 x 64, an MLP of three of 64 x 128, two norms; a token
-// embedding and a head of 512 x 64, a final norm.
+// Two layers of width 64: 8 heads of width 8, four matrices of 64 x 64, an MLP of three matrices of 64 x 128, two
+// norms; a token embedding and a head of 512 x 64, a final norm.
 constexpr double layers = 2, width = 64, products = 4 * 64 * 64 + 3 * 64 * 128, head = 512 * 64;
 constexpr double numbers = layers * (products + 2 * width) + 2 * head + width;
 
@@ -39,7 +39,7 @@ Arch model() {
   return a;
 }
 
-/// A step of 4 micro-batches of one sequence of 32 tokens per replica.
+/// A step with 4 micro-batches per replica, each with one sequence of 32 tokens.
 constexpr double micro_batch_count = 4, tokens = 32;
 Plan plan_of(Count replicas = 1) {
   Plan p;

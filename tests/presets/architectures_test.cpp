@@ -58,7 +58,7 @@ TEST_CASE("a 2026 config imports with its parameters by component", "[import][ar
 }
 
 namespace {
-/// Parameters of operators with these name prefixes, over all layers.
+/// Number of parameters, over all layers, of operators with these name prefixes.
 Count parameters_of(const Arch& a, std::initializer_list<std::string_view> names) {
   Count n = 0;
   for_each_operator(a, {}, {}, {.training = true}, [&](const OperatorRow& row) {
@@ -130,7 +130,7 @@ namespace {
 /// Bytes of an (out, in) matrix in fp8 with a scale of `scale` bytes per block of 128 x 128.
 Count in_blocks(Count out, Count in, Count scale) { return out * in + scale * ceil_div(out, 128) * ceil_div(in, 128); }
 
-/// Bytes of attention weights as stored in the checkpoint.
+/// Bytes of the attention weights as stored in the checkpoint.
 Bytes stored_attention(const ModelCard& card) {
   Plan p;
   p.weight_precision = *card.weights;

@@ -1,4 +1,4 @@
-// Checkpoints of T5, BERT and relatives: stacks, heads of the class named in the config, and tied tables.
+// Checkpoints of T5, BERT and related models: stacks, heads of the class named in the config, and tied tables.
 
 #include "tests/presets/checkpoint_shapes.hpp"
 

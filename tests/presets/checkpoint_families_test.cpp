@@ -21,7 +21,7 @@ TEST_CASE("Granite's dense MLPs are read from tensors named shared_mlp", "[check
 }
 
 // swiss-ai/Apertus-8B: hf activations.py, XIELUActivation registers beta and eps as buffers.
-TEST_CASE("fixed values of Apertus's activation are buffers", "[checkpoint][families]") {
+TEST_CASE("constants of Apertus's activation are buffers", "[checkpoint][families]") {
   Shapes all = untied, buffers;
   for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
     all = all + norms(layer, {"attention_layernorm", "feedforward_layernorm"}) + attention(layer + "self_attn.") +
@@ -202,7 +202,7 @@ TEST_CASE("Step 3.5's expert tensors are recognized", "[checkpoint][families]") 
   CHECK(card.caveats == std::vector<std::string>());
 }
 
-TEST_CASE("tensor names of single families map to their groups", "[checkpoint][families]") {
+TEST_CASE("tensor names used by a single family map to their groups", "[checkpoint][families]") {
   const auto group = [](const char* name) { return std::string(tensor_group(name, 0).name); };
   const auto counts = [](const char* name) { return tensor_group(name, 0).parameter; };
   // deepseek-ai/DeepSeek-V4

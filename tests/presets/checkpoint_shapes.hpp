@@ -81,7 +81,7 @@ inline ModelCard read(const json::Value& config, const Shapes& all) {
   return load_model(write_safetensors(folder, "model.safetensors", written));
 }
 
-/// The caveats about tensors outside the model, cut off before the sizes.
+/// The caveats about tensors outside the model, truncated before the sizes.
 inline std::vector<std::string> beside(const ModelCard& card) {
   std::vector<std::string> out;
   for (const std::string& note : card.caveats)

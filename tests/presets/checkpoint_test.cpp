@@ -85,7 +85,7 @@ std::string model_refusal(const std::string& path) {
 }  // namespace
 
 // TheBloke/Llama-2-7B-Chat-GGUF: 4081004224 bytes in Q4_K_M and 7161089728 in Q8_0, with a header of 741056.
-TEST_CASE("weights of a GGUF model have exactly the file's bytes", "[checkpoint]") {
+TEST_CASE("the weights of a GGUF model take exactly as many bytes as in the file", "[checkpoint]") {
   const LlamaSizes s;
   const CheckpointFolder folder;
   const std::string mixed = write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s));
@@ -123,7 +123,7 @@ TEST_CASE("decoding a token reads a file's bytes except for the token embedding"
   const Prices step = price_decode(card.arch, p, {}, {}, 2);
   double read = 0;
   for (const LayerPrice& row : step.rows) read += static_cast<double>(row.layers) * row.forward.cost.moved.weights;
-  const double table = 32000.0 * 4096 / 256 * 144, row = 4096.0 / 256 * 144;  // of q4_k
+  const double table = 32000.0 * 4096 / 256 * 144, row = 4096.0 / 256 * 144;  // q4_k stores 256 elements in 144 bytes
   CHECK(read == Approx(static_cast<double>(weights_of(card).value) - table + row).epsilon(1e-12));
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("tensors outside the model are named with their size and not counted",
   CHECK(card.media_encoders.bytes() == Bytes(400));
 }
 
-TEST_CASE("an unrecognized tensor explains at most as many missing parameters as it has", "[checkpoint]") {
+TEST_CASE("an unrecognized tensor explains at most as many missing parameters as it has elements", "[checkpoint]") {
   const CheckpointFolder folder;
   const auto refused = [&](Count mlp_width, Count strange) {
     json::Value config = tiny_config();
@@ -375,7 +375,7 @@ TEST_CASE("tensor names map to their groups", "[checkpoint]") {
   CHECK(group("something.else") == "not recognized");
 }
 
-TEST_CASE("a model with a component without tensors is rejected", "[checkpoint]") {
+TEST_CASE("a model is rejected if one of its components has no tensors", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::string where = folder.write("config.json", tiny_config().dump());
   const auto without = [&](const char* part) {

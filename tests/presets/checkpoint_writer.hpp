@@ -39,7 +39,7 @@ struct CheckpointFolder {
   }
 };
 
-/// A tensor in a file: its type by the file's name, and its shape, outermost dimension first.
+/// A tensor in a file: its type as named in the file, and its shape, outermost dimension first.
 struct WrittenTensor {
   std::string name, type;
   std::vector<Count> shape;

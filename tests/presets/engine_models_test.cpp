@@ -183,9 +183,9 @@ TEST_CASE("a dense model's decode step reads all weights except the tables, in e
       const Bytes rows = tensor_bytes(table, 3, a.embedding_width) + tensor_bytes(table, 3, inputs) +
                          (a.position == Position::learned ? tensor_bytes(table, 3, a.hidden) : Bytes());
       const Bytes tables = matrix + positions + tensor_bytes(table, a.per_layer.rows, inputs);
-      // Read twice by a layer's alternating updates.
+      // A layer's alternating updates read them twice.
       const Bytes routers = a.altup ? a.layers * tensor_bytes(weights, a.streams, a.hidden) : Bytes();
-      Bytes again;  // by layers that repeat others' weights
+      Bytes again;  // bytes read once more by layers that repeat others' weights
       const Prices held = price_prefill(a, p, {}, {}, 1);
       for (std::size_t k = 0; k < held.kinds.size(); ++k) again += held.kinds[k].count * held.layer(k).borrowed.weights;
       const Bytes want = weights_bytes(a, p) - tables + rows + (a.tied_head ? matrix : Bytes()) + routers + again;

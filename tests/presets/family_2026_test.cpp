@@ -1,4 +1,4 @@
-// Families of 2026 without new operators: published configs, counted from the shapes of their modules.
+// Families of 2026 without new operators: published configs, with parameters counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -7,7 +7,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Routed experts of `width` with a router without bias.
+/// Routed experts of `width` with a bias-free router.
 Tensors routed(Count hidden, Count experts, Count width) {
   return together({gated_mlp("experts", hidden, width, experts), {{"gate", {experts, hidden}}}});
 }
@@ -99,7 +99,7 @@ json::Value gemma_12b() {
 
 // The published files have 298786155776 parameters: 295033528320 of the model, 3752612096 of its MTP module, and a bias
 // per expert in 80 layers.
-TEST_CASE("Hy3's parameter count matches its modules, and its files also have the MTP module", "[import][family]") {
+TEST_CASE("Hy3's parameter count matches its modules, and its files also contain the MTP module", "[import][family]") {
   const Tensors attention = together({projections(4096, 64, 8, 128), qk_norms(128), {{"norms", {4096}, 2}}});
   const Tensors experts = together({routed(4096, 192, 1536), gated_mlp("shared_mlp", 4096, 1536)});
   const Arch a = check_tensors(hy3,
@@ -196,7 +196,7 @@ TEST_CASE("North Mini's parameter count matches its modules, with experts parall
   CHECK(a.local == LocalAttention{{4096}, all_but(49, 0, 4)});
 }
 
-TEST_CASE("Cohere's experts and windows follow its lists or its first dense layers", "[import][family]") {
+TEST_CASE("Cohere's experts and windows follow its lists or its number of leading dense layers", "[import][family]") {
   const Arch plain = arch(small("cohere2_moe", R"("num_shared_experts": 2, "sliding_window": 8)"));
   CHECK(plain.norm == NormKind::layer_norm_no_bias);
   CHECK(plain.moe.shared_experts == 2);
@@ -256,7 +256,7 @@ TEST_CASE("Gemma 4's last layer has full attention for any list of layers", "[im
 }
 
 // transformers 5 saves the heads of full layers by layer number.
-TEST_CASE("Gemma 4's heads of full layers are read by layer or rejected", "[import][family]") {
+TEST_CASE("Gemma 4's per-layer head settings of full layers are read or rejected", "[import][family]") {
   json::Value saved = gemma_12b();
   saved.erase("global_head_dim");
   saved.erase("num_global_key_value_heads");
@@ -296,7 +296,7 @@ TEST_CASE("HyperCLOVA X is Granite with norms after each half, unless these are 
 }
 
 // karpathy/nanochat-d32
-TEST_CASE("nanochat's parameter count matches its modules, which are only matrices", "[import][family]") {
+TEST_CASE("nanochat's parameter count matches its modules, which consist only of matrices", "[import][family]") {
   const Tensors layer = {{"q, k, v, o_proj", {2048, 2048}, 4}, {"fc", {8192, 2048}}, {"proj", {2048, 8192}}};
   const Arch a = check_tensors(R"({"model_type": "nanochat", "vocab_size": 65536, "hidden_size": 2048,
     "intermediate_size": 8192, "num_hidden_layers": 32, "num_attention_heads": 16, "num_key_value_heads": 16,

@@ -1,4 +1,4 @@
-// Dense families: published configs, counted from the shapes of their modules.
+// Dense families: published configs, with parameters counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -89,7 +89,7 @@ TEST_CASE("VaultGemma's parameter count matches its modules, with two norms per 
   CHECK(a.tied_head);
   CHECK(a.local == LocalAttention{{512}, LayerSet::every(0, 2, 26)});
   CHECK(a.activation == Activation::gelu_tanh);
-  CHECK(arch(small("gemma2", "")).norms_per_layer == 4);  // its layers have two more
+  CHECK(arch(small("gemma2", "")).norms_per_layer == 4);  // its layers have two more norms
 }
 
 TEST_CASE("Youtu-LLM's parameter count matches its modules, with latent attention and dense MLPs", "[import][family]") {
@@ -117,7 +117,7 @@ TEST_CASE("PLaMo's parameter count matches its modules, with one norm per layer"
 }
 
 // 8015581184 and 7615616512: the published totals of the two checkpoints.
-TEST_CASE("masked diffusion models are bidirectional Llama and Qwen 2", "[import][family]") {
+TEST_CASE("masked diffusion models are imported as bidirectional Llama and Qwen 2 models", "[import][family]") {
   const auto ends = [](Count vocabulary, Count hidden) {
     return Tensors{{"wte", {vocabulary, hidden}}, {"ff_out", {vocabulary, hidden}}, {"ln_f", {hidden}}};
   };

@@ -1,4 +1,4 @@
-// Encoder families: published configs, counted from the shapes of their modules.
+// Encoder families: published configs, with parameters counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 

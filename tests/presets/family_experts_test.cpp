@@ -1,4 +1,4 @@
-// Families with experts: published configs, counted from the shapes of their modules.
+// Families with experts: published configs, with parameters counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -192,7 +192,7 @@ TEST_CASE("Hunyuan's layers must have equal experts and one shared MLP", "[impor
 }
 
 // Every second layer reuses the keys and values of the previous one, and has separate norm weights for the keys.
-TEST_CASE("Hunyuan-Large's parameter count matches its modules, with half the cache", "[import][family]") {
+TEST_CASE("Hunyuan-Large's parameter count matches its modules, and its cache is half as large", "[import][family]") {
   const Tensors mlp = together({gated_mlp("shared_mlp", 6400, 18304),
                                 gated_mlp("experts", 6400, 18304, 16),
                                 {{"gate.wg", {16, 6400}}, {"norms", {6400}, 2}, {"query, key_layernorm", {80}, 2}}});
@@ -248,7 +248,7 @@ TEST_CASE("K-EXAONE's parameter count matches its modules, with experts in all l
   CHECK(imported(exaone().dump()).caveats.front() == "1 MTP module is not counted");
 }
 
-TEST_CASE("EXAONE's experts follow its lists or its first dense layers", "[import][family]") {
+TEST_CASE("EXAONE's experts follow its lists or its number of leading dense layers", "[import][family]") {
   const auto sparse = [](const char* more) { return arch(small("exaone_moe", more)).moe.layers; };
   CHECK(sparse("") == LayerSet::every(1, 1, 8));
   CHECK(sparse(R"("first_k_dense_replace": 3)") == LayerSet::every(3, 1, 8));

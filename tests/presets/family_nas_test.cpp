@@ -106,7 +106,7 @@ TEST_CASE("Nemotron Super's parameter count matches its modules, layer by layer"
   CHECK(cache_elements_per_token(a) == 49 * 2 * 8 * 128);
 }
 
-TEST_CASE("Nemotron Ultra's empty layers are left out, and its MLPs have twelve widths", "[import][family]") {
+TEST_CASE("Nemotron Ultra's empty layers are left out, and its MLPs have twelve different widths", "[import][family]") {
   std::vector<Tensors> all{ends(16384), attentions(64, 16384, 128)};
   for (const auto& [width, layers] : std::map<Count, Count>{{5376, 1},
                                                             {10752, 1},
@@ -155,7 +155,7 @@ TEST_CASE("a Nemotron-NAS MLP is 2/3 of its factor wide, rounded up to a multipl
   CHECK(arch(stated).mlp_width == 100);
 }
 
-TEST_CASE("an unsupported Nemotron-NAS block is rejected with its position", "[import][family]") {
+TEST_CASE("the error for an unsupported Nemotron-NAS block states the block's position", "[import][family]") {
   const auto with = [](const std::string& from, const std::string& to) {
     std::string text = tiny({{'a', {8, 6}}}, "aa");
     text.replace(text.find(from), from.size(), to);

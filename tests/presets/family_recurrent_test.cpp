@@ -1,4 +1,4 @@
-// Families with recurrences: published configs, counted from the shapes of their modules.
+// Families with recurrences: published configs, with parameters counted from the shapes of their modules.
 
 #include "tests/presets/tensor_list.hpp"
 

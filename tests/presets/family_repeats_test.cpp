@@ -1,4 +1,5 @@
-// Families whose layers repeat the weights of others: published configs, counted from the shapes of their modules.
+// Families whose layers repeat the weights of others: published configs, with parameters counted from the shapes of
+// their modules.
 
 #include "tests/presets/tensor_list.hpp"
 
@@ -53,7 +54,7 @@ TEST_CASE("Ouro's parameter count matches one run of its layers, and its cache c
   check_tensors(ouro(24), ouro_modules(24), 1434652673);
 }
 
-TEST_CASE("Ouro with one run has no repeated layers, and is rejected with windows", "[import][family]") {
+TEST_CASE("Ouro with one run has no repeated layers, and Ouro with windows is rejected", "[import][family]") {
   const Arch once = arch(ouro(24, "1"));
   CHECK(once.layers == 24);
   CHECK_FALSE(once.has_repeats());

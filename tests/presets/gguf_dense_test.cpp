@@ -7,14 +7,14 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Four heads in width 64, with two KV heads.
+/// A file of a model with hidden width 64, four heads and two KV heads.
 GgufFile dense_file(const char* architecture, bool tied = false, bool head = true) {
   GgufFile f(architecture, 2, 64, 256, tied || !head);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 128);
   return f;
 }
 
-/// Two layers of a Llama; `more` adds tensors to each.
+/// Adds two Llama layers; `more` adds tensors to each of them.
 template <typename More>
 void llama_layers(GgufFile& f, const More& more) {
   for (Count i = 0; i < 2; ++i) {

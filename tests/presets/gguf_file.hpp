@@ -46,7 +46,7 @@ class GgufFile {
   void add(const std::string& name, std::vector<Count> shape) { tensors_.push_back({prefix_ + name, "BF16", shape}); }
   void norm(const std::string& name, Count width) { tensors_.push_back({prefix_ + name, "F32", {width}}); }
   void matrix(const std::string& name, Count rows, Count columns) { add(name + ".weight", {rows, columns}); }
-  /// Matrices to, and one from, width `inner`.
+  /// Adds matrices that project to width `inner`, and one that projects back.
   void projections(const std::vector<std::string>& to, Count inner, const std::string& from) {
     for (const std::string& name : to) matrix(name, inner, width_);
     matrix(from, width_, inner);

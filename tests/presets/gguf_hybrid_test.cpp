@@ -151,7 +151,7 @@ TEST_CASE("all tensors of a Falcon-H1 GGUF file are counted", "[gguf][hybrid]") 
   check(f, "falcon-h1-0.5b");
 }
 
-TEST_CASE("all tensors of a Nemotron 3 Ultra GGUF file are counted, with experts of a latent width", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Nemotron 3 Ultra GGUF file are counted, with experts of latent width", "[gguf][hybrid]") {
   const Arch a = load_model("nemotron-3-ultra-550b-a55b").arch;
   List kv, widths;
   for (Count i = 0; i < 108; ++i) {

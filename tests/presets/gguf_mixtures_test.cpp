@@ -1,5 +1,5 @@
-// GGUF files of models with experts and their special keys. Loading compares their tensors with the engine's counts by
-// component.
+// GGUF files of models with experts, including their special keys. Loading compares their tensors with the engine's
+// counts by component.
 
 #include "tests/presets/gguf_file.hpp"
 
@@ -12,7 +12,7 @@ void norms_of(GgufFile& f, const std::vector<const char*>& names, Count width) {
   for (const char* name : names) f.norm(name + std::string(".weight"), width);
 }
 
-/// Four heads of width 16 in width 64, with `kv` KV heads.
+/// A file of a model with hidden width 64, four heads of width 16, and `kv` KV heads.
 GgufFile file_of_experts(const char* architecture, bool tied = false, Count layers = 2, Count kv = 2) {
   GgufFile f(architecture, layers, 64, 256, tied);
   f.key("attention.head_count", 4).key("attention.head_count_kv", kv).key("attention.key_length", 16);

@@ -7,7 +7,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Two layers of 4 heads of width 16 and MLPs of width 96, with two norms each: Baichuan, XVERSE and the first Qwen.
+/// Two layers with 4 heads of width 16, an MLP of width 96 and two norms each: Baichuan, XVERSE and the first Qwen.
 GgufFile two_layers(const char* architecture, Count stated_width, bool fused) {
   GgufFile f(architecture, 2, 64, 256, false);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 4).key("attention.key_length", 16);
@@ -101,7 +101,7 @@ TEST_CASE("all tensors of a BitNet GGUF file are counted, with norms before the 
   }
 }
 
-TEST_CASE("all tensors of Baichuan, XVERSE and first Qwen GGUF files are counted", "[gguf]") {
+TEST_CASE("all tensors of Baichuan, XVERSE and first-generation Qwen GGUF files are counted", "[gguf]") {
   for (const GgufFile& f :
        {two_layers("baichuan", 96, false), two_layers("xverse", 96, false), two_layers("qwen", 192, true)}) {
     const ModelCard card = booked(f);

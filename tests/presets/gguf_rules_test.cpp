@@ -19,7 +19,7 @@ constexpr Count q2_k = 84, q3_k = 110, q4_k = 144, q5_k = 176, q6_k = 210, q8_0 
 constexpr Count blocks(Count rows, Count columns, Count block) { return rows * columns / 256 * block; }
 constexpr bool more(Count i, Count n) { return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2; }
 
-/// Types that a mix assigns to matrices in general, values, down projections and attention's output.
+/// Quantization types that a mix assigns to matrices in general, values, down projections and attention's output.
 struct Hand {
   const char* mix;
   Count base;
@@ -31,8 +31,8 @@ struct Hand {
 }  // namespace
 
 // Qwen3.5-27B: 48 of 64 layers are gated DeltaNets. Their queries, keys and values are one tensor, attn_qkv, which
-// counts as a value along with the 16 of attention.
-TEST_CASE("a gated DeltaNet's fused q, k and v have a value's type", "[mix]") {
+// counts as a value matrix, as do those of the 16 attention layers.
+TEST_CASE("a gated DeltaNet's fused q, k and v have the quantization type of a value matrix", "[mix]") {
   constexpr Count d = 5120, v = 248320, q = 24 * 256, kv = 4 * 256, inner = 48 * 128, qkv = 2 * 16 * 128 + inner,
                   f = 17408, n = 64;
   const ModelCard model = load_model("qwen3.5-27b");
@@ -60,7 +60,8 @@ TEST_CASE("a gated DeltaNet's fused q, k and v have a value's type", "[mix]") {
 
 // The table of 262144 x (35 layers x 256) has the type of the head, which is the token embedding: Q6_K.
 // per_layer_model_proj stays in 16 bits.
-TEST_CASE("a table of per-layer inputs has the tied head's type, and its projection is not quantized", "[mix]") {
+TEST_CASE("a table of per-layer inputs has the tied head's quantization type, and its projection is not quantized",
+          "[mix]") {
   constexpr Count d = 1536, width = 35 * 256;
   for (const MixedTensor& t : mixed_tensors(load_model("gemma-4-e2b").arch, "q4_k_m", "gemma4_text")) {
     if (t.component != Component::embedding || t.columns == 1) continue;
@@ -112,9 +113,9 @@ TEST_CASE("RWKV's matrices have the base type, and its low-rank matrices are not
   CHECK(bytes_under(load_model("rwkv7-1.5b"), "q4_k_m") == matrices + ranks + 4 * vectors + ends);
 }
 
-// Kimi-Linear: q, k and v of a KDA layer have attention's names. 20 of its 27 layers have a value; the latent ones do
-// not.
-TEST_CASE("q, k and v of KDA have attention's types", "[mix]") {
+// Kimi-Linear: q, k and v of a KDA layer have attention's names. 20 of its 27 layers have a value matrix; the latent
+// attention layers do not.
+TEST_CASE("KDA's q, k and v have the quantization types of attention's q, k and v", "[mix]") {
   Count values = 0, first = 0;
   for (const MixedTensor& t : mixed_tensors(load_model("kimi-linear-48b-a3b").arch, "q4_k_s", "kimi_linear")) {
     if (t.component != Component::attention || t.rows != 4096 || t.columns != 2304 || t.format.name() != "q5_k")
@@ -128,14 +129,14 @@ TEST_CASE("q, k and v of KDA have attention's types", "[mix]") {
 
 // microsoft/Phi-3-mini-4k-instruct-gguf, q4: 2393231072 bytes with a header of 737504. Its llama.cpp (2024) stored
 // attn_qkv in Q5_K; the current one uses Q6_K in the 16 layers with more bits.
-TEST_CASE("attention's fused q, k and v have a value's type", "[mix]") {
+TEST_CASE("attention's fused q, k and v have the quantization type of a value matrix", "[mix]") {
   constexpr Count d = 3072, n = 32;
   const Count today = bytes_under(load_model("phi-3-mini-4k"), "q4_k_m");
   constexpr Count fused = 16 * blocks(3 * d, d, q4_k) + 16 * blocks(3 * d, d, q6_k);
   CHECK(today - fused + n * blocks(3 * d, d, q5_k) == 2393231072 - 737504);
   CHECK(mixed_tensors(load_model("gpt-2-124m").arch, "q4_k_m", "").size() >
         mixed_tensors(load_model("gpt-2-124m").arch, "q4_k_m", "gpt2").size());
-  // The converter splits these, so the file is as if they had never been fused.
+  // The converter splits these fused matrices, so the file is the same as without fusion.
   for (const char* name : {"internlm2-7b", "baichuan2-7b"}) {
     ModelCard split = load_model(name);
     const Count bytes = bytes_under(split, "q4_k_m");
@@ -195,7 +196,7 @@ TEST_CASE("MLPs of a dense model are numbered in order of appearance", "[mix]") 
 }
 
 // Falcon-40B: llama.cpp has separate rules. The token embedding is the head, in Q8_0.
-TEST_CASE("Falcon's tensors have types by separate rules", "[mix]") {
+TEST_CASE("the quantization types of Falcon's tensors follow separate rules", "[mix]") {
   const ModelCard model = load_model("falcon-40b");
   constexpr Count d = 8192, v = 65024, qkv = (128 + 2 * 8) * 64, f = 4 * d, n = 60;
   const auto by_hand = [](Count base, auto value, auto down, Count out) {
@@ -225,14 +226,14 @@ TEST_CASE("Falcon's tensors have types by separate rules", "[mix]") {
 
 // Files of GLM-4.5 have the MTP module as block 92, so the rules count 93 layers and 93 values. The sums are from
 // llama.cpp's list of tensors with their types, including router biases of 4 bytes for each of 160 and 128 experts.
-TEST_CASE("MTP modules in files count as layers in the rules", "[mix]") {
+TEST_CASE("the rules count MTP modules in files as layers", "[mix]") {
   CHECK(bytes_under(load_model("glm-4.5"), "q4_k_m", 1) == 215300973824);
   CHECK(bytes_under(load_model("glm-4.5"), "q5_k_m", 1) == 252933383424);
   CHECK(bytes_under(load_model("glm-4.5-air"), "q4_k_m", 1) == 72149810176);
   CHECK(bytes_under(load_model("glm-4.5-air"), "q5_k_m", 1) == 82542967808);
 }
 
-TEST_CASE("a file has 4 bytes of router correction bias per expert, which is not a parameter", "[mix]") {
+TEST_CASE("a file stores a 4-byte router correction bias per expert, which is not counted as a parameter", "[mix]") {
   ModelCard model = load_model("deepseek-v3");
   const Count with = bytes_under(model, "q4_k_m");
   model.arch.moe.router_correction = false;

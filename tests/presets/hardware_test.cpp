@@ -48,7 +48,7 @@ bool holds(const std::vector<std::string>& list, std::string_view what) {
 
 }  // namespace
 
-TEST_CASE("every hardware preset has its published facts", "[hardware]") {
+TEST_CASE("every hardware preset matches its published facts", "[hardware]") {
   for (const Fact& f : facts) {
     INFO(f.name);
     const HardwareCard c = load_hardware(f.name);
@@ -92,7 +92,7 @@ TEST_CASE("few numbers of hardware presets are unverified", "[hardware]") {
   for (const Builtin& preset : builtin_hardware())
     for (const auto& [path, source] : load_hardware(preset.name).sources)
       unverified += source.find("unverified") != std::string::npos ? 1 : 0;
-  CHECK(unverified <= 30);  // of 1,372 numbers: those not found in any consulted source
+  CHECK(unverified <= 30);  // of 1,372 numbers, those not found in any of the sources consulted
 }
 
 TEST_CASE("hardware is found by name and alias, in upper and lower case", "[hardware]") {
@@ -188,7 +188,7 @@ TEST_CASE("NVSwitches from Hopper on reduce in the network, and other links only
     for (const Link& level : load_hardware(name).cluster.levels) CHECK_FALSE(level.reduces);
 }
 
-TEST_CASE("PCI Express is the link of every PCIe card without another", "[hardware]") {
+TEST_CASE("PCI Express is the link of every PCIe card without another link", "[hardware]") {
   for (const Builtin& preset : builtin_hardware()) {
     INFO(preset.name);
     const HardwareCard c = load_hardware(preset.name);

@@ -92,7 +92,7 @@ TEST_CASE("InternVL's language model is read from its llm_config", "[import][fam
              Catch::Contains("c.json, \"llm_config\": model_type \"internlm9\" is not supported"));
 }
 
-TEST_CASE("Phi-4 multimodal is Phi-3, with encoder sizes in the same config", "[import][family]") {
+TEST_CASE("Phi-3.5 vision is Phi-3 with CLIP, whose sizes come from the model's code", "[import][family]") {
   check_tensors(
       phi4mm,
       together({in_layers(32, layer(3072, 24, 8, 8192, false)), {{"embed_tokens", {200064, 3072}}, {"norm", {3072}}}}),
@@ -182,7 +182,7 @@ TEST_CASE("the text models of GLM-OCR and PaddleOCR-VL are GLM-4 without biases 
   CHECK(arch(R"({"model_type": "paddleocr_vl", "text_config": {)" + text_keys + "}}").tied_head);
 }
 
-TEST_CASE("a thinker's text model is read from two levels down", "[import]") {
+TEST_CASE("a thinker's text model is read from two levels down in the config", "[import]") {
   const std::string omni = R"({"model_type": "qwen2_5_omni", "thinker_config": {"model_type": "qwen2_5_omni_thinker",
     "text_config": {"model_type": "qwen2_5_omni_text", )" +
                            text_keys + "}}}";
@@ -192,7 +192,7 @@ TEST_CASE("a thinker's text model is read from two levels down", "[import]") {
         "c.json: \"text_config\" is not an object; expected the text model's config");
 }
 
-TEST_CASE("a composite's missing text model type is the default of its class", "[import]") {
+TEST_CASE("a missing text model type of a composite config defaults to the type of its class", "[import]") {
   const auto inner = [](const std::string& outer, const char* key) {
     return arch(R"({"model_type": ")" + outer + "\", \"" + key + "\": {" + text_keys + "}}");
   };
@@ -202,7 +202,7 @@ TEST_CASE("a composite's missing text model type is the default of its class", "
   CHECK(inner("lfm2_vl", "text_config").qk_norm == QkNorm::per_head);
 }
 
-TEST_CASE("DeepSeek's language models without latent attention use Llama's", "[import]") {
+TEST_CASE("DeepSeek's language models without latent attention use Llama's attention", "[import]") {
   const Arch a = arch(R"({"model_type": "deepseek_vl_v2", "language_config": {)" + text_keys +
                       R"(, "use_mla": false, "num_experts_per_tok": 2, "n_routed_experts": 4}})");
   CHECK(a.attention == AttentionKind::grouped);

@@ -1,4 +1,4 @@
-// BERT and relatives, T5, ModernBERT.
+// BERT and related models, T5, and ModernBERT.
 
 #include "tests/catch.hpp"
 #include "tests/presets/import_text.hpp"

@@ -35,7 +35,7 @@ TEST_CASE("every default in use is a caveat", "[import]") {
         std::vector<std::string>{"c.json omits some sizes, so the family's defaults are used: num_experts_per_tok 8"});
 }
 
-TEST_CASE("an unknown family is rejected with the nearest families and the command that lists them", "[import]") {
+TEST_CASE("the error for an unknown family suggests the nearest families and the command that lists them", "[import]") {
   const std::string said = refusal(small("lama", ""));
   CHECK(said.find("model_type \"lama\" is not supported; the closest are \"llama\", ") != std::string::npos);
   CHECK(said.find("'llmcalc list families'") != std::string::npos);

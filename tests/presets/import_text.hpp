@@ -37,7 +37,7 @@ inline LayerSet layers(std::initializer_list<Count> list) {
   return set;
 }
 
-/// The layers of `all` that are not in the list.
+/// The layers among `all` that are not in the list.
 inline LayerSet others_of(Count all, std::initializer_list<Count> list) {
   const LayerSet named = layers(list);
   LayerSet set;

@@ -47,7 +47,7 @@ constexpr std::string_view gpt2_config = R"({"model_type": "gpt2", "architecture
 
 }  // namespace
 
-TEST_CASE("an unknown name is rejected with the nearest names", "[load]") {
+TEST_CASE("the error for an unknown name suggests the nearest names", "[load]") {
   CHECK(hardware_refused("h10O") ==
         "unknown hardware \"h10O\", did you mean 'h100'? ('llmcalc list hardware' shows all " +
             std::to_string(builtin_hardware().size()) + ")");
@@ -117,7 +117,7 @@ TEST_CASE("every model preset loads by its name and its aliases", "[load]") {
   }
 }
 
-TEST_CASE("a file of weights instead of a model is rejected with advice", "[load]") {
+TEST_CASE("the error for a file of weights given as a model suggests a remedy", "[load]") {
   const Folder folder;
   const auto refused = [&](const std::string& name, std::string_view bytes) {
     const std::string path = folder.write(name, bytes);
@@ -131,7 +131,7 @@ TEST_CASE("a file of weights instead of a model is rejected with advice", "[load
   CHECK(load_model(folder.write("config.bin", gpt2_config)).arch.hidden == 768);  // identified by its content
 }
 
-TEST_CASE("an unknown model_type is rejected with the three nearest and the command that lists all", "[load]") {
+TEST_CASE("the error for an unknown model_type suggests the three nearest and the command that lists all", "[load]") {
   const Folder folder;
   const std::string path = folder.write("config.json", R"({"model_type": "qwen3_moee"})");
   // The other Qwen 3 types, ordered by edit distance.

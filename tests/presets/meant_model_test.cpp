@@ -48,7 +48,7 @@ TEST_CASE("words in a model name select the format of its weights", "[meant]") {
   CHECK(meant("./gpt2-bf16") == "none");
 }
 
-TEST_CASE("an ambiguous format in a name, or two contradictory ones, are rejected", "[meant]") {
+TEST_CASE("an ambiguous format or two contradictory formats in a name are rejected", "[meant]") {
   CHECK(test::sentence([] { meant_model("Qwen/Qwen3-14B-exl2"); }) ==
         "\"exl2\" in the model name \"Qwen/Qwen3-14B-exl2\" implies another weight format without naming it; pass "
         "'qwen3-14b' with --weight-precision ('llmcalc list dtypes' shows all formats)");
@@ -66,7 +66,7 @@ TEST_CASE("a model with a preset's shape but other formats is rejected", "[meant
 }
 
 // 20,914,757,184 parameters of 2 bytes are 41,829,514,368; 8,030,261,248 of Llama-3.1-8B are 16,060,522,496.
-TEST_CASE("weights in a format from the name have its bytes", "[meant]") {
+TEST_CASE("weights whose format is inferred from the name have that format's size", "[meant]") {
   const ModelCard card = load_model("lmsys/gpt-oss-20b-bf16");
   CHECK(parameters(card.arch).total == 20914757184);
   CHECK(bytes(card) == 41829514368);

@@ -18,7 +18,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Weight bytes of one of `tp` ranks with this number of MTP modules.
+/// Weight bytes on one of `tp` ranks with the given number of MTP modules.
 Count weights(const ModelCard& card, Count modules, Count tp = 1) {
   Plan p;
   p.weight_precision = *card.weights;
@@ -75,7 +75,8 @@ TEST_CASE("MTP modules that no list excludes are packed like the model's layers"
 
 // deepseek-ai/DeepSeek-V4-Flash: 158069433298 elements, with two expert parameters per element and one-byte scales per
 // 32 of these and per block of 128 x 128. 10496 router biases and 2327040 table entries are outside the model.
-TEST_CASE("DeepSeek-V4's MTP module has fp8 projections, and its file the published elements", "[quantized][mtp]") {
+TEST_CASE("DeepSeek-V4's MTP module has fp8 projections, and its file has the published number of elements",
+          "[quantized][mtp]") {
   const ModelCard card = import_config(released_config("DeepSeek-V4-Flash"), "c.json");
   constexpr Count w = 4096, fp4 = 44 * 256 * 3 * w * 2048;
   constexpr Count attention = w * 1024 + 1024 * 64 * 512 + w * 512 + 8 * 1024 * w + 8 * 1024 * w;
@@ -125,7 +126,8 @@ TEST_CASE("every family's names select its MTP modules", "[quantized][mtp]") {
   saved("NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "mtp*");
 }
 
-TEST_CASE("an MTP module of two layers has attention in the first and experts in the second", "[quantized][mtp]") {
+TEST_CASE("an MTP module of two layers has attention in the first layer and experts in the second",
+          "[quantized][mtp]") {
   const auto bytes = [](const char* saved) {
     return added(released("NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", nvfp4(saved)));
   };
@@ -135,15 +137,16 @@ TEST_CASE("an MTP module of two layers has attention in the first and experts in
   CHECK(first - none + second == bytes("mtp.layers*"));
 }
 
-TEST_CASE("the matrix that joins two inputs is packed if a block names it", "[quantized][mtp]") {
+TEST_CASE("the matrix that joins two inputs is packed if a quantization block names it", "[quantized][mtp]") {
   const std::string block = R"({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
     "mtp.fc": {"quant_algo": "FP8"}}})";
   constexpr Count w = 5120, join = 2 * w * w;
   CHECK(added(released("Qwen3.5-27B", block)) == 849398784 - join + 4 + 4);  // scales of the matrix and its input
 }
 
-TEST_CASE("one of several MTP modules has its share of the bytes, and each of two ranks half of sharded matrices",
-          "[quantized][mtp]") {
+TEST_CASE(
+    "one of several MTP modules has its share of the bytes, and each of two ranks has half of every sharded matrix",
+    "[quantized][mtp]") {
   const ModelCard card = released("MiMo-V2-Flash", nvfp4("model.mtp.layers.*"));
   REQUIRE(card.arch.mtp.modules == 3);
   CHECK(3 * added(card, 1) == added(card, 3));

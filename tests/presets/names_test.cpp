@@ -101,7 +101,8 @@ TEST_CASE("every name in the table loads or is rejected with a reason", "[names]
   }
 }
 
-// Ollama's names without the version that a hub's name states: its mistral is v0.3, its deepseek-r1 a distill.
+// Skips Ollama names that lack the version that a hub's name states: Ollama's mistral is v0.3, and its deepseek-r1 is a
+// distilled model.
 TEST_CASE("the words of a name resolve to the table's preset, or to no preset", "[names]") {
   for (const std::string& name : table_names()) {
     if (name.starts_with("mistral:7b") || name.starts_with("command-r") || find_builtin(builtin_models(), name))

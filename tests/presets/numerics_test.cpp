@@ -87,7 +87,7 @@ TEST_CASE("the text part of a composite config determines the model that runs", 
   CHECK(r.arch.layers == 6);
 }
 
-TEST_CASE("an unsupported convention is rejected with its key", "[numerics]") {
+TEST_CASE("the error for an unsupported convention names its key", "[numerics]") {
   const auto refusal = [](const char* type, const json::Value& more) {
     return test::sentence([&] { numerics(type, more); });
   };

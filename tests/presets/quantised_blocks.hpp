@@ -59,7 +59,7 @@ inline std::string refused(const std::string& block) {
   return sentence([&] { small_card(block); });
 }
 
-/// A group of compressed-tensors with these weights, and `more` keys.
+/// A compressed-tensors group with these weights and the additional keys `more`.
 inline std::string group_with(const std::string& weights, const std::string& more = "") {
   return R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"], "weights": )" +
          weights + more + "}}, ";

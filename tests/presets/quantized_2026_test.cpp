@@ -34,7 +34,7 @@ const std::string qwen_block = R"({"quant_method": "fp8", "weight_block_size": [
 
 // Qwen/Qwen3.5-27B-FP8: 30866680160 bytes of tensors (safetensors index). Scales are bf16. A_log and the gated norm in
 // each of 48 DeltaNet layers are float32.
-TEST_CASE("Qwen3.5 27B in fp8 has its published bytes", "[quantized]") {
+TEST_CASE("Qwen3.5 27B in fp8 has the published number of bytes", "[quantized]") {
   constexpr Count d = 5120, vision = 460730096;
   constexpr Count attention = d * 2 * 6144 + 2 * d * 1024 + 6144 * d, mlp = 3 * d * 17408, fp8 = attention + mlp;
   constexpr Count sixteen = 2 * d * d + 5 * d + 2 * 256;  // join of two hidden states, norms
@@ -45,10 +45,10 @@ TEST_CASE("Qwen3.5 27B in fp8 has its published bytes", "[quantized]") {
 }
 
 // Qwen/Qwen3.5-35B-A3B-FP8: 35953925552 elements, including scales (Hugging Face's count).
-TEST_CASE("Qwen3.5 35B-A3B in fp8 has its published elements", "[quantized]") {
+TEST_CASE("Qwen3.5 35B-A3B in fp8 has the published number of elements", "[quantized]") {
   constexpr Count d = 2048, vision = 446571248;
   constexpr Count attention = d * 2 * 4096 + 2 * d * 512 + 4096 * d, experts = 257 * 3 * d * 512;
-  constexpr Count fp8 = attention + experts;  // in the prediction layer
+  constexpr Count fp8 = attention + experts;  // fp8 elements in the prediction layer
   constexpr Count prediction = fp8 + fp8 / block + 2 * d * d + 256 * d + d + 5 * d + 2 * 256;
   const ModelCard card = released("Qwen3.5-35B-A3B", qwen_block);
   const Count numbers = parameters(card.arch).total, in_fp8 = 34453061632 - fp8;
@@ -58,7 +58,7 @@ TEST_CASE("Qwen3.5 35B-A3B in fp8 has its published elements", "[quantized]") {
 
 // stepfun-ai/Step-3.5-Flash-FP8: 199395913536 elements, 11612160 float32 scales more than the 16-bit file. Only routed
 // experts are in fp8.
-TEST_CASE("Step 3.5 Flash in fp8 has its published scales", "[quantized]") {
+TEST_CASE("Step 3.5 Flash in fp8 has the published number of scales", "[quantized]") {
   const ModelCard card = released("Step-3.5-Flash", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["self_attn", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "share_expert",
     "lm_head"]})");
@@ -70,7 +70,7 @@ TEST_CASE("Step 3.5 Flash in fp8 has its published scales", "[quantized]") {
 
 // nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4: 18237772608 elements, with two parameters per byte. Includes an e4m3
 // scale per 16 and 23 x 128 router biases, but not the two float32 scales per matrix.
-TEST_CASE("Nemotron 3 Nano in nvfp4 has its published elements", "[quantized]") {
+TEST_CASE("Nemotron 3 Nano in nvfp4 has the published number of elements", "[quantized]") {
   std::string excluded = R"("lm_head")";
   for (const int attention : {5, 12, 19, 26, 33, 42}) {
     const auto layer = [](int i) { return ", \"backbone.layers." + std::to_string(i) + ".mixer."; };
@@ -88,7 +88,7 @@ TEST_CASE("Nemotron 3 Nano in nvfp4 has its published elements", "[quantized]") 
 }
 
 // unsloth/granite-4.0-h-small-GGUF in Q8_0: 32207337984 parameters in 34261297152 bytes of tensors (llama.cpp).
-TEST_CASE("a GGUF file of Granite 4.0 H Small has its published bytes", "[mix]") {
+TEST_CASE("a GGUF file of Granite 4.0 H Small has the published number of bytes", "[mix]") {
   json::Value types = json::Value::array();
   for (int i = 0; i < 40; ++i) types.push_back(i % 10 == 5 ? "attention" : "mamba");
   const json::Value config = {{"model_type", "granitemoehybrid"},

@@ -7,7 +7,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("KV cache scales are reported with the cache's format", "[schemes]") {
+TEST_CASE("the note on KV cache scales names the cache's format", "[schemes]") {
   const auto note = [](const std::string& cache) {
     const ModelCard card = small_card(R"({"quant_method": "modelopt", "quant_algo": "FP8", )" + cache + "}");
     return card.caveats.empty() ? std::string() : card.caveats.back();

@@ -1,5 +1,5 @@
-// Quantization blocks with different formats by matrix, and layouts from the methods' own code: bytes of matrices of
-// 512 x 1024 by hand.
+// Quantization blocks with different formats by matrix, and layouts from the methods' own code: bytes of 512 x 1024
+// matrices counted by hand.
 
 #include "tests/catch.hpp"
 #include "tests/presets/quantised_blocks.hpp"

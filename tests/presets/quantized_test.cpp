@@ -43,7 +43,7 @@ std::string refusal(const std::string& block) {
   return sentence([&] { quantized("llama-3.1-8b", block); });
 }
 
-/// Bytes of all weights in `formats`, given as in a model file.
+/// Bytes of all weights in `formats`, which are given as in a model file.
 Count bytes_in(const std::string& name, const char* formats) {
   ModelCard card = import_config(released_config(name), "c.json");
   const json::Value v = json::parse(formats, "formats");
@@ -57,7 +57,7 @@ const std::string deepseek_block = R"({"activation_scheme": "dynamic", "fmt": "e
 }  // namespace
 
 // Sums over the checkpoints' tensors: the index's total_size, or all data_offsets in the safetensors headers.
-TEST_CASE("a quantized checkpoint has its published bytes", "[quantized]") {
+TEST_CASE("a quantized checkpoint has the published number of bytes", "[quantized]") {
   // openai/gpt-oss-20b: experts mxfp4; attention, sinks, router, biases, embedding, head and norms bf16.
   CHECK(bytes(quantized("gpt-oss-20b", R"({"quant_method": "mxfp4", "modules_to_not_convert":
     ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]})")) == 13761264768);
@@ -78,7 +78,7 @@ TEST_CASE("a quantized checkpoint has its published bytes", "[quantized]") {
 
 // deepseek-ai/DeepSeek-V3 has 680571043840 elements in fp8, 3918786560 in bf16 and 41555600 in float32 (Hugging Face's
 // counts by dtype). Not counted here: its prediction layer, and 256 router biases in each of 58 layers.
-TEST_CASE("DeepSeek-V3 has its published bytes minus the prediction layer and buffers", "[quantized]") {
+TEST_CASE("DeepSeek-V3 has the published number of bytes minus the prediction layer and buffers", "[quantized]") {
   constexpr Count h = 7168, table = 129280 * h;
   // q_a, q_b, kv_a, kv_b, o; 257 experts with three matrices.
   constexpr Count attention = h * 1536 + 1536 * 24576 + h * 576 + 512 * 32768 + 16384 * h, experts = 257 * 3 * h * 2048;
@@ -93,7 +93,7 @@ TEST_CASE("DeepSeek-V3 has its published bytes minus the prediction layer and bu
 }
 
 // Tensor bytes of GGUF files: file minus header (llama.cpp leaves norms and routers in float32).
-TEST_CASE("a GGUF file with one type has its published bytes", "[quantized]") {
+TEST_CASE("a GGUF file with one type has the published number of bytes", "[quantized]") {
   CHECK(bytes_in("llama-2-7b", R"({"all": "q8_0", "norm": "fp32"})") == 7161089728 - 741056);
   // Llama 3.1 has 64 rotary factors in float32.
   CHECK(bytes_in("llama-3.1-8b", R"({"all": "q8_0", "norm": "fp32"})") == 8540775840 - 7840928 - 4 * 64);
@@ -130,7 +130,7 @@ TEST_CASE("modules excluded by a quantization block keep the config's dtype", "[
         "gptq-8bit (attention, mlp, lm_head), bf16");
 }
 
-TEST_CASE("a component stored in two formats has the bytes of both", "[quantized]") {
+TEST_CASE("a component stored in two formats takes the bytes of both", "[quantized]") {
   // One attention layer of 32: 3.125 %.
   const ModelCard card = quantized("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["model.layers.0.self_attn"]})");
@@ -148,7 +148,7 @@ TEST_CASE("a component stored in two formats has the bytes of both", "[quantized
 
 // MiniMaxAI/MiniMax-M2.5: 228703644928 stored elements, including float32 scales. The 256 router biases in each of 62
 // layers are not parameters.
-TEST_CASE("MiniMax-M2.5 has its published elements", "[quantized]") {
+TEST_CASE("MiniMax-M2.5 has the published number of elements", "[quantized]") {
   const std::string block = R"({"quant_method": "fp8", "fmt": "float8_e4m3fn", "activation_scheme": "dynamic",
     "weight_block_size": [128, 128], "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"]})";
   const ModelCard card = quantized(minimax, block);
@@ -160,7 +160,7 @@ TEST_CASE("MiniMax-M2.5 has its published elements", "[quantized]") {
 
 // moonshotai/Kimi-K2-Instruct: 1026470731056 published elements; parameters, float32 scales and 384 router biases in
 // each of 60 layers are 3416 fewer.
-TEST_CASE("Kimi-K2 has its published elements except for 3416", "[quantized]") {
+TEST_CASE("Kimi-K2 has the published number of elements except for 3416", "[quantized]") {
   const ModelCard card = quantized(kimi, deepseek_block);
   const Count numbers = parameters(card.arch).total, fp8 = 1023893241856;
   const Count scales = (bytes(card) - fp8 - 2 * (numbers - fp8)) / 4;
@@ -181,7 +181,7 @@ TEST_CASE("Kimi-K2.5's routed experts count packed integers, scales and the shap
 
 // reubzdubz/Molmo7B_D_NF4Quant, whose text model is Qwen2 7B with fused projections: 112 matrices with 6525288448
 // elements. The index states 6661964712 bytes, of which 2 x 1495736832 are float16.
-TEST_CASE("bitsandbytes' nf4 has its published bytes, including state texts", "[quantized]") {
+TEST_CASE("bitsandbytes' nf4 has the published number of bytes, including its state strings", "[quantized]") {
   const json::Value block = json::parse(R"({"quant_method": "bitsandbytes", "_load_in_4bit": true,
     "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": false})",
                                         "block");
@@ -254,7 +254,7 @@ TEST_CASE("a config's dtype is the format of its weights", "[quantized]") {
         "c.json: \"dtype\": expected float32, float16, bfloat16 or auto, got \"int3\"");
 }
 
-TEST_CASE("an unknown quantization is rejected by name", "[quantized]") {
+TEST_CASE("the error for an unknown quantization names the quantization", "[quantized]") {
   const auto says = [](const std::string& block, const char* what) {
     CHECK_THAT(refusal(block), Catch::Contains(what) && Catch::Contains("is not supported; specify the formats"));
   };

@@ -18,7 +18,7 @@ inline json::Value released_config(const std::string& name) {
   throw InputError("no config of " + name);
 }
 
-/// The card of that config with another quantization block.
+/// The card of that model with another quantization block.
 inline ModelCard released(const std::string& name, const std::string& block) {
   json::Value v = released_config(name);
   v["quantization_config"] = json::parse(block, "block");

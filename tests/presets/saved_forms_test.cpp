@@ -22,7 +22,7 @@ Value taken(Value& c, const char* key) {
 
 void rename(Value& c, const char* key, const char* to) { c[to] = taken(c, key); }
 
-/// One word per layer, selected by the number in the list.
+/// One word per layer, selected by the layer's number in the list.
 Value words(const Value& numbers, const std::vector<std::string>& of) {
   Value out = Value::array();
   for (const Value& n : numbers) out.push_back(of.at(n.get<std::size_t>()));

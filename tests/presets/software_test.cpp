@@ -33,7 +33,7 @@ TEST_CASE("every software preset loads and has a source", "[software]") {
   }
 }
 
-TEST_CASE("Megatron-LM and relatives pad a vocabulary to 128 rows per tensor-parallel rank", "[software]") {
+TEST_CASE("Megatron-LM and its relatives pad a vocabulary to 128 rows per tensor-parallel rank", "[software]") {
   for (const char* name : {"megatron-lm", "megatron-lm-legacy", "megatron-deepspeed", "nemo", "llm.c"})
     CHECK(load_software(name).vocabulary_multiple == 128);
   for (const char* name : {"torch-fsdp", "torchtitan", "maxtext", "vllm"})
@@ -48,7 +48,7 @@ TEST_CASE("software is found by its common names", "[software]") {
   CHECK(sentence([] { load_software("megatorn-lm"); }).find("did you mean 'megatron-lm'") != std::string::npos);
 }
 
-TEST_CASE("a software file with an unknown word is rejected with the known ones", "[software]") {
+TEST_CASE("the error for a software file with an unknown word lists the known ones", "[software]") {
   CHECK(read_software_file(profile(), "mine.json").training->writes_norms);
   json::Value wrong = profile();
   wrong["fusion"] = "fused";
@@ -130,7 +130,7 @@ TEST_CASE("a device's architecture selects its training rates", "[software]") {
   CHECK(silicon_of(load_hardware("mi300x")) == Silicon::other);
 }
 
-TEST_CASE("no attention kernel is slower than an older one on the same device", "[software]") {
+TEST_CASE("no attention kernel is slower than an older kernel on the same device", "[software]") {
   TrainingParameters fast_first = training_estimator().parameters;
   fast_first.values()[static_cast<std::size_t>(TrainingParameter::flash_1)] = 0.6;
   for (const TrainingParameters& p : {training_estimator().parameters, fast_first})
@@ -190,7 +190,7 @@ TEST_CASE("unmeasured rates of a device come from the estimator", "[software]") 
   card.measured->rates.flash[bf16].forward = FlopsPerSecond(5e14);
   const Achieved some = training_rates(p, card, stack);
   CHECK(some.matmul[bf16] == 0.77);
-  CHECK(some.half_matmul[bf16] == 0);  // in the measured curve
+  CHECK(some.half_matmul[bf16] == 0);  // included in the measured curve
   CHECK(some.matmul[fp8] == whole.matmul[fp8]);
   CHECK(some.flash[bf16].forward.value == 5e14);
   CHECK(some.flash[fp8].forward.value == whole.flash[fp8].forward.value);

@@ -40,7 +40,7 @@ TEST_CASE("a date selects the newest version released by then", "[software]") {
   CHECK(at("2026-01-01").version.name == "0.10");
 }
 
-TEST_CASE("versions that do not exist are rejected with the first existing one", "[software]") {
+TEST_CASE("the error for a version that does not exist names the first existing one", "[software]") {
   CHECK(sentence([] { at("0.1"); }) == "mine: version 0.1 is older than the first known version, 0.2");
   CHECK(sentence([] { at("2023-08"); }) ==
         "mine: version 2023-08 is older than the first known version, 0.2, of 2023-09-28");

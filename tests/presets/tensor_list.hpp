@@ -1,5 +1,5 @@
 #pragma once
-/// A model as a list of the tensors in its modeling code: names, shapes and numbers of copies.
+/// A model as a list of the tensors in its modeling code, with their names, shapes and numbers of copies.
 
 #include <algorithm>
 #include <string>

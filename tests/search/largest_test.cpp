@@ -1,4 +1,5 @@
-// The largest batch, sequence, micro-batch or model: some plan fits it, and no plan fits a larger value tried.
+// The largest batch, sequence, micro-batch or model: some plan fits with it, and no plan fits with a larger value
+// tried.
 
 #include "search/largest.hpp"
 
@@ -40,7 +41,7 @@ void check_tried(const Space& s, const LargestQuestion& q, const LargestFound& r
 
 }  // namespace
 
-TEST_CASE("the largest number of layers fits, and no larger one does", "[search]") {
+TEST_CASE("the largest number of layers fits, and no larger number does", "[search]") {
   const LargestQuestion q{.of = Largest::layers};
   for (const Count layers : {3, 4, 7}) {
     Space s = small(1);

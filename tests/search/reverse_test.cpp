@@ -1,4 +1,4 @@
-// Inverse questions: the answer reaches the goal, and the next smaller or larger value does not.
+// Inverse searches: the answer reaches the goal, and the next smaller or larger value does not.
 
 #include "search/reverse.hpp"
 
@@ -48,10 +48,11 @@ TEST_CASE("the fewest devices for a deadline are the smallest number that meets 
 }
 
 TEST_CASE("every number of devices below the fewest misses the goal, regardless of its factors", "[search]") {
-  // 6 layers, 6 heads, 14 sequences: 7, 5 and 3 devices permit a layout by the batch, the heads or the stages
+  // 6 layers, 6 heads, 14 sequences: 7, 5 and 3 devices permit a layout because they divide the batch, the heads or the
+  // stages
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 14);
   const Searching searching = [](const Space& one) { return search(one); };
-  std::vector<Seconds> steps;  // of 1 to 15 devices; 0 without a plan
+  std::vector<Seconds> steps;  // step times on 1 to 15 devices; 0 if there is no plan
   for (Count n = 1; n < 16; ++n) {
     Space one = s;
     one.gpus = {n};
@@ -147,7 +148,7 @@ TEST_CASE("the best plans of each device count merge into the best of all", "[se
   CHECK(calls == 1);
 }
 
-TEST_CASE("an offer is the best device count that meets the deadline", "[search]") {
+TEST_CASE("an offer is the device count with the best plan that meets the deadline", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
   s.gpus = numbers_up_to(8);
   const double tokens = 1e9;
@@ -225,7 +226,7 @@ TEST_CASE("the largest micro-batch, sequence and batch fit, and the next do not"
   two.plan.global_batch = 8;
   s.cluster.device.memory = peak(two);  // GPipe keeps all, here two
   CHECK(largest_global_batch(s) == 8);
-  for (const Count micro_batches : {8, 9, 21}) {  // also more than four per stage
+  for (const Count micro_batches : {8, 9, 21}) {  // including more than four per stage
     two.plan.global_batch = 4 * micro_batches;
     s.cluster.device.memory = peak(two);
     CHECK(largest_global_batch(s) == two.plan.global_batch);

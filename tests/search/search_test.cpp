@@ -235,7 +235,7 @@ TEST_CASE("hybrid sharding excludes plans without ranks to shard over", "[search
   CHECK(found.best.front().candidate.dp == 2);
 }
 
-TEST_CASE("a search with hybrid sharding divides experts inside a copy", "[search]") {
+TEST_CASE("a search with hybrid sharding divides experts within a replica", "[search]") {
   Space s = space_of(with_layers(even_moe(), 4), 8, 0, 128, 16);
   s.cluster.device.memory = Bytes(Count{1} << 40);
   s.layout.hsdp = 2;
@@ -285,7 +285,7 @@ TEST_CASE("a plan that needs more host memory than the capacity does not fit", "
   CHECK(search(s).counts.fit == 0);
 }
 
-TEST_CASE("a search starts with a plan that fits, so that a stopped search has one", "[search]") {
+TEST_CASE("a search starts with a plan that fits, so that a stopped search has a plan", "[search]") {
   for (Space s : small_spaces()) {
     s.best = 1;
     const SearchResult all = search(s);
@@ -306,7 +306,7 @@ TEST_CASE("a search starts with a plan that fits, so that a stopped search has o
   }
 }
 
-TEST_CASE("the options that a search does not vary are listed as long as it does not vary them", "[search]") {
+TEST_CASE("an option is listed as not searched only if the search does not vary it", "[search]") {
   Space s = space_of(even(), 8, 0, 512, 16);
   const auto says = [&](std::string_view part) {
     const auto all = not_searched(s);

@@ -1,5 +1,5 @@
 #pragma once
-/// Spaces of plans for tests, and their exhaustive evaluation.
+/// Search spaces for tests, and their exhaustive evaluation.
 
 #include "search/search.hpp"
 #include "tests/calc/engine_archs.hpp"

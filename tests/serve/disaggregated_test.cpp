@@ -25,7 +25,7 @@ TEST_CASE("the prompt engine returns the first token, and the other tokens follo
   const ServerRun run = run_of(pools(1, 1, {.wait = one_second / 2, .token = one_second / 20}), t);
   const AnswerTimes& a = run.answers[0];
   CHECK(a.first == 2 * one_second);
-  // 0.5 s + 10 x 0.05 s; a pass of one row of the prompt's kind (1.1 s) gives the second token; then 1 s each
+  // 0.5 s + 10 x 0.05 s; a pass that processes one token like a prompt (1.1 s) gives the second token; then 1 s each
   CHECK(a.last == 6 * one_second + one_second / 10);
   CHECK(a.replica == 1);
   CHECK(run.tokens == 4);
@@ -45,7 +45,7 @@ TEST_CASE("per-request time outside passes counts once, although the request cha
   CHECK(run.end == run_of(moving, t).end + times.request);
 }
 
-TEST_CASE("a prompt engine sends one request after another", "[serve][disaggregated]") {
+TEST_CASE("a prompt engine transfers the cache of one request at a time", "[serve][disaggregated]") {
   const RequestTraffic t{.requests = {request(10, 2), request(10, 2)}};
   const ServerRun run = run_of(pools(1, 2, {.wait = 5 * one_second}), t);
   CHECK(run.answers[0].last == 3 * one_second + 5 * one_second + one_second * 11 / 10);

@@ -15,7 +15,7 @@ namespace {
 constexpr EngineLimits small{.pass_tokens = 512, .sequences = 8, .block_tokens = 16};
 constexpr Bytes gib{Count{1} << 30};
 
-/// Two layers that divide over two ranks: h 26, f 80, 4 heads of 5 in 2 groups, V 104.
+/// Two layers that divide evenly over two ranks: h 26, f 80, 4 heads of width 5 in 2 groups, V 104.
 Arch even_llama() {
   Arch a = test::tiny_llama();
   a.heads = 4;
@@ -105,7 +105,7 @@ TEST_CASE("blocks of a prefix shared by all sequences are stored once", "[engine
   CHECK(most_sequences(rules, {}, 2000, 1000) == 0);
 }
 
-TEST_CASE("a cache of only windows holds sequences of any length if one window fits", "[engine-memory]") {
+TEST_CASE("a cache of only windowed layers holds sequences of any length if one window fits", "[engine-memory]") {
   const SchedulerRules rules{
       .pass_tokens = 1, .sequences = 100, .block_tokens = 16, .blocks = 15, .whole_groups = 0, .limited_groups = 1};
   CHECK(longest_sequence(rules, {.tokens = 60}) == any_length);
@@ -114,7 +114,7 @@ TEST_CASE("a cache of only windows holds sequences of any length if one window f
   CHECK(longest_sequence(rules, {.tokens = 300}) == 15 * 16);
 }
 
-TEST_CASE("a cache of only states holds sequences of any length", "[engine-memory]") {
+TEST_CASE("a cache of only recurrent states holds sequences of any length", "[engine-memory]") {
   const SchedulerRules rules = of_states_alone({.sequences = 100, .prefix_cache = true}, 5);
   CHECK(longest_sequence(rules, {}) == any_length);
   CHECK(most_sequences(rules, {}, 1) == 5);

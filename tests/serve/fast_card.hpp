@@ -1,5 +1,5 @@
 #pragma once
-/// A card of about the speed of an A100, with all values that an estimate of inference needs.
+/// A card about as fast as an A100, with all values that an estimate of inference needs.
 
 #include "calc/cluster.hpp"
 

@@ -18,7 +18,7 @@ RequestTraffic alike(std::size_t n, Count users, Count prompt, Count generate) {
   return {.requests = std::vector<ServerRequest>(n, request(prompt, generate)), .users = users};
 }
 Fleet with(const SchedulerRules& rules) { return {.server = {.scheduler = rules}}; }
-/// First and last token of a request, in tenths of a second.
+/// Times of a request's first and last token, in tenths of a second.
 std::pair<Count, Count> tenths(const AnswerTimes& a) {
   return {static_cast<Count>(a.first * 10 / one_second), static_cast<Count>(a.last * 10 / one_second)};
 }

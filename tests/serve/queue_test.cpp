@@ -23,7 +23,7 @@ RequestTraffic poisson(double interval, const Distribution& prompt, Count n) {
                        .generate = {.mean = 1},
                        .seed = 7});
 }
-/// A server of one request at a time that takes a second per 1000 prompt tokens.
+/// A server that handles one request at a time and takes a second per 1000 prompt tokens.
 Fleet one_at_a_time() { return {.server = {.scheduler = {.pass_tokens = 1 << 20, .sequences = 1}}}; }
 PassTimes by_tokens() {
   PassTimes t;
@@ -165,7 +165,7 @@ TEST_CASE("random numbers have the moments of their distributions", "[serve][ran
   }
   CHECK(moments({.kind = Kind::exponential, .mean = 3}).second == Approx(1).epsilon(0.02));
   CHECK(moments({.kind = Kind::uniform, .mean = 3, .spread = 1}).second == Approx(1 / std::sqrt(3)).epsilon(0.02));
-  const Distribution bins{.kind = Kind::histogram, .bins = {{10, 1}, {20, 3}}};  // 5 and 15, one to three
+  const Distribution bins{.kind = Kind::histogram, .bins = {{10, 1}, {20, 3}}};  // means 5 and 15, weighted 1:3
   CHECK(mean(bins) == Approx(12.5));
   CHECK(moments(bins).first == Approx(12.5).epsilon(0.01));
 }

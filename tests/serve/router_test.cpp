@@ -98,7 +98,7 @@ TEST_CASE("synchronized ranks take the time of the slowest rank, pass by pass", 
   PassTimes t = even_times();
   t.decodes[0].push({.constant = 100 * one_second});
   t.decodes[0].push({.key = one_second});
-  // Contexts 98 and 60: keys of the first overtake the floor after two passes.
+  // Contexts 98 and 60: the first request's keys exceed the minimum after two passes.
   const RequestTraffic traffic{.requests = {request(98, 11), request(60, 11)}};
   const ServerRun run = serve({.server = {.ranks = 2}}, t, traffic);
   // 1 s + 98 x 0.1 s; ten passes of 1 s and max(100, 99 .. 108) s

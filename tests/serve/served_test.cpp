@@ -63,7 +63,7 @@ TEST_CASE("a summary of a run matches a count by hand", "[serve][served]") {
   // Gaps of 3, 1 and 1 s. The second request arrives at 1 s and waits until 2 s.
   const RequestTraffic t{.requests = {request(10, 3), request(20, 2, Seconds(1))}};
   const ServerRun run = serve({}, even_times(), t);
-  // 0 to 2 s: the first prompt; 2 to 5 s: its second token with the other prompt; 5 to 6 s: a token of both.
+  // 0 to 2 s: the first prompt; 2 to 5 s: its second token with the other prompt; 5 to 6 s: a token of each.
   const Served s = served(run, t, 1, {.first_token = Seconds(3)});
   CHECK(s.requests == 2);
   CHECK(s.first_token.mean.value == Approx((2.0 + 4.0) / 2));

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Distribution::Kind;
 
-/// Sessions of five turns of 40 + 24 tokens, with 50 s between turns.
+/// Sessions of five turns, each with 40 + 24 tokens, and 50 s between turns.
 constexpr Sessions chats{.turns = 5, .think = Seconds(50), .history = 128};
 
 SchedulerRules cache_of(Count blocks) { return {.block_tokens = 4, .blocks = blocks, .prefix_cache = true}; }
@@ -27,7 +27,7 @@ PassTimes fast() {
   return t;
 }
 
-/// The share of the turns' history that a server with that many blocks finds in its cache, at `rate` turns per second.
+/// The prefix-cache hit rate of a server with that many blocks on the turns' history, at `rate` turns per second.
 double simulated(Count blocks, double rate) {
   const RequestTraffic t = open_traffic({.count = 4000,
                                          .interval = {.kind = Kind::exponential, .mean = 5 / rate},
@@ -51,7 +51,7 @@ TEST_CASE("a session stays cached for as long as newer blocks take to fill the c
   CHECK(kept_share(cache_of(0), chats, 5, 1e9) == Approx(1).epsilon(1e-9));
 }
 
-TEST_CASE("a server finds the share of its sessions' history that the cache theory predicts", "[serve][steady-state]") {
+TEST_CASE("the simulated prefix-cache hit rate of sessions matches the theoretical one", "[serve][steady-state]") {
   double last = 0;
   for (const Count blocks : {2000, 6000, 15000}) {
     CAPTURE(blocks);

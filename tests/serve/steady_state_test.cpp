@@ -39,7 +39,7 @@ struct Chat {
 
 }  // namespace
 
-TEST_CASE("one request at a time of one second each gives one request per second", "[serve][steady-state]") {
+TEST_CASE("serving one request of one second at a time gives one request per second", "[serve][steady-state]") {
   const Fleet alone{.server = {.scheduler = {.pass_tokens = 1 << 20, .sequences = 1}}};
   const SteadyState s =
       steady_state(alone, second_per_thousand(), {.rate = 0.5, .prompt = 1000, .generate = 1, .variation = 0.5});
@@ -48,7 +48,8 @@ TEST_CASE("one request at a time of one second each gives one request per second
   CHECK(s.limit == SteadyLimit::sequences);
 }
 
-TEST_CASE("a server of one request at a time answers as many requests as its passes permit", "[serve][steady-state]") {
+TEST_CASE("a server that handles one request at a time answers as many requests as its passes permit",
+          "[serve][steady-state]") {
   Chat chat;
   chat.fleet.server.scheduler.sequences = 1;
   const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(0.1));

@@ -58,7 +58,7 @@ std::size_t Memory::give_back(void* p, Owner owner, const char* call) {
   const auto [bytes, actual] = at->second;
   require(actual == owner, std::string(call) + " is given memory of " + name(actual));
   live_.erase(at);
-  // Releases whole pages only. They read as zeros when a recording takes them later.
+  // Releases whole pages only. They read as zeros when a recording allocates them later.
   const std::uintptr_t from = up(number(contents(p)), page), to = (number(contents(p)) + bytes) / page * page;
   if (to > from) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
   return bytes;

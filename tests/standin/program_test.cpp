@@ -18,7 +18,7 @@ Ran on_standin(const std::string& arguments, const std::string& environment = ""
   return llmcalc::test::llmcalc(arguments + " --device cuda", {.before = environment});
 }
 
-/// Describes a failure if exit code 0 is expected; empty on success.
+/// Describes the failure of a run that should exit with code 0; empty on success.
 std::string failure(const std::string& arguments, const std::string& environment = "") {
   const Ran r = on_standin(arguments, environment);
   return r.code == 0 ? "" : "exit code " + std::to_string(r.code) + ": " + r.err + r.out;
@@ -68,7 +68,7 @@ bool is_of_experts(const json::Value& row, bool model_has_experts) {
   return begins(word(row, "quantity"), "FLOPs") && (op.empty() ? model_has_experts : begins(op, "mlp.expert"));
 }
 
-/// Rows of a case that differ unexpectedly.
+/// The rows of a case with unexpected differences.
 std::vector<std::string> wrong_rows(const json::Value& of_case) {
   const json::Value& rows = of_case.at("rows");
   const bool experts = std::any_of(rows.begin(), rows.end(),

@@ -17,7 +17,7 @@ void log(const std::string& line) {
   if (!path.empty()) std::ofstream(path, std::ios::app) << line << '\n';
 }
 
-/// N[:CODE]; call 0 does not exist.
+/// A planned failure, N[:CODE]. There is no call 0, so 0 plans no failure.
 struct Plan {
   long call = 0;
   cudaError_t code = cudaErrorLaunchFailure;

@@ -1,4 +1,4 @@
-// Breaks each rule of the stand-in in a child process. Two more tests show that allowed calls break no rule.
+// Each rule of the stand-in is broken in a child process. Two more tests show that allowed calls break no rule.
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -247,7 +247,7 @@ TEST_CASE("a device without a compiled image runs no kernel", "[rules]") {
 }
 
 TEST_CASE("allocations beyond the described device's memory fail", "[rules]") {
-  const Environment described("LLMCALC_STANDIN_MEMORY", "1073741824");  // half is the context's
+  const Environment described("LLMCALC_STANDIN_MEMORY", "1073741824");  // the context takes half
   const auto allocated = [](std::size_t n) {
     return error_of([&] {
       void* p = nullptr;

@@ -25,7 +25,7 @@ TEST_CASE("a CSV table has named columns and rows with their source line numbers
   CHECK(t.where(1) == "x.csv, line 4");
 }
 
-TEST_CASE("a malformed CSV table is rejected with the line and the reason", "[csv]") {
+TEST_CASE("the error for a malformed CSV table states the line and the reason", "[csv]") {
   CHECK(refused("") == "x.csv: expected a line of column names and lines of numbers, got an empty file");
   CHECK(refused("a,b\n") == "x.csv: expected a line of column names and lines of numbers, got no numbers");
   CHECK(refused("a,b\n1,2\n1\n") == "x.csv, line 3: expected 2 cells, one per column of a, b, got 1");
@@ -47,7 +47,7 @@ TEST_CASE("a CSV table with a byte-order mark and quoted cells, as spreadsheets 
   CHECK(t.count(1, 1) == 9);
 }
 
-TEST_CASE("cells that are not numbers are rejected with their column", "[csv]") {
+TEST_CASE("the error for cells that are not numbers names their column", "[csv]") {
   const CsvTable t("layer,n\n,-1\nx,0\n", "x.csv");
   CHECK(test::sentence([&] { t.column("m"); }) == "x.csv: no column \"m\"; the columns are layer, n");
   CHECK(test::sentence([&] { t.name(0, 0); }) == "x.csv, line 2, \"layer\": expected a name, got an empty cell");

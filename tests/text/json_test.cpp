@@ -31,7 +31,7 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("text that is not JSON is rejected with line and column", "[json]") {
+TEST_CASE("the error for text that is not JSON states line and column", "[json]") {
   CHECK(refusal("{\n  \"layers\": 32,\n") == "my.json:3:1: unexpected end of input; the file is truncated or not JSON");
   CHECK(refusal("") == "my.json:1:1: unexpected end of input; the file is truncated or not JSON");
   CHECK(refusal("{\"a\": 1,}") == "my.json:1:9: unexpected '}'; the file is not JSON from here on");
@@ -138,7 +138,7 @@ TEST_CASE("only an object has keys", "[json]") {
   CHECK(sentence([&] { Object(list, "my.json"); }) == "my.json: expected an object in braces, got a list");
 }
 
-TEST_CASE("unread keys are rejected with the nearest known key", "[json]") {
+TEST_CASE("the error for an unread key suggests the nearest known key", "[json]") {
   const auto v = json::parse(R"({"heads": 8, "hedas": 9, "zzz": 1})", "my.json");
   const Object o(v, "my.json");
   CHECK(o.unread() == std::vector<std::string>{"heads", "hedas", "zzz"});

@@ -21,7 +21,7 @@ TEST_CASE("names compare without regard to case", "[names]") {
   CHECK(lower("GPT-2 XL\xC3\x84") == "gpt-2 xl\xC3\x84");
 }
 
-TEST_CASE("hyphens, underscores, spaces and no separator between letter and digit have the same spelling", "[names]") {
+TEST_CASE("hyphens, underscores, spaces and a missing separator between letter and digit are equivalent", "[names]") {
   for (const auto* same : {"RTX 4090", "rtx4090", "rtx_4090", "rtx-4090"}) CHECK(spelling(same) == "rtx4090");
   CHECK(spelling("Llama 3.1 8B") == spelling("llama3.1-8b"));
   CHECK(spelling("llama-2-7b") != spelling("llama-27b"));  // the separator between digits counts
@@ -110,7 +110,7 @@ TEST_CASE("control and bidirectional characters become question marks in printab
   CHECK(printable(shown) == shown);
 }
 
-TEST_CASE("a quoted text is short and on one line", "[names]") {
+TEST_CASE("quoted text is short and on one line", "[names]") {
   CHECK(in_quotes("a\nb\x7f") == "\"a?b?\"");
   CHECK(in_quotes("\x1b[31m\xC2\x9B"
                   "7m") == "\"?[31m?7m\"");  // CSI in 7 and in 8 bits

@@ -237,7 +237,7 @@ TEST_CASE("rates, times, powers and prices are the nearest doubles", "[quantity]
   CHECK(parse_price("2.5", "--price", Bare::allowed) == 2.5);
 }
 
-TEST_CASE("a unit of the wrong kind is rejected with the expected kind", "[quantity]") {
+TEST_CASE("the error for a unit of the wrong kind names the expected kind", "[quantity]") {
   CHECK(sentence([] { parse_rate("4.8 TB", "hw.json"); }) ==
         "hw.json: expected a rate (4.8 TB/s), got \"4.8 TB\", a size");
   CHECK(sentence([] { parse_flops_rate("3.35 TB/s", "hw.json"); }) ==

@@ -27,7 +27,7 @@ TEST_CASE("the bounds of every UTF-8 range are valid, and values past them are n
     CHECK(first_bad_byte(bad) == 0U);
 }
 
-TEST_CASE("text that is not UTF-8 is rejected with the file and the offset", "[utf8]") {
+TEST_CASE("the error for text that is not UTF-8 states the file and the offset", "[utf8]") {
   CHECK(first_bad_byte("caf\xE9!") == 3U);
   CHECK_NOTHROW(refuse_unless_utf8("caf\xC3\xA9", "notes.txt"));
   CHECK_THROWS_WITH(

@@ -137,7 +137,7 @@ TEST_CASE("a pipe gets the bytes and stays a pipe, and no file appears in its fo
   CHECK(is_replaced_by_write(folder.file("new")));
 }
 
-TEST_CASE("a file behind standard output gets the bytes in order with the program's own output", "[whole_file]") {
+TEST_CASE("a file that is also standard output gets the bytes in order with the program's own output", "[whole_file]") {
   const Folder folder;
   const int status = child([&] {
     const int file = ::open(folder.file("out").c_str(), O_WRONLY | O_CREAT, 0600);

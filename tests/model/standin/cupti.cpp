@@ -34,7 +34,7 @@ T* handle() {
 
 extern "C" {
 
-/// Calls since the last query.
+/// Names of the calls since the last query.
 const char* cupti_calls() {
   static std::string told;
   told.swap(steps);
