@@ -31,7 +31,7 @@ class InferenceAnswer {
   /// Precondition of this and of all times: the request has hardware.
   const InferEstimate& estimate() const;
   /// 90 % intervals for four times: prefill, one decode step at mid-generation, time to first token, and the whole
-  /// generation. Absent without an engine.
+  /// generation; with stages, the widest of their devices. Absent without an engine.
   std::optional<EstimateInterval> prefill_interval() const;
   std::optional<EstimateInterval> decode_interval() const;
   std::optional<EstimateInterval> first_token_interval() const;
@@ -46,7 +46,8 @@ class InferenceAnswer {
 
   /// Memory law of the engine; absent without one (has_engine_memory).
   const std::optional<EngineCapacity>& capacity() const;
-  /// Memory by the engine's law; without one, memory of the plan's tensors with all prompts in one pass.
+  /// Memory by the engine's law; without one, memory of the plan's tensors with all prompts in one pass. With
+  /// stages, memory of the fullest one.
   const Memory& memory() const;
   /// Device memory that the plan may use: the engine's, else by --memory-utilization. Precondition: hardware.
   Bytes usable() const;

@@ -104,8 +104,8 @@ struct Request {
   bool has(Parts some) const { return (parts & some) != 0; }
 };
 
-/// The request for the inference batch in an answer with both halves: for an engine with only the tensor-parallel ranks
-/// of the training layout.
+/// The request for the inference batch: for an engine with the tensor-parallel ranks of the layout, and with its
+/// pipeline stages unless these are stages of training.
 Request of_one_engine(Request r);
 
 /// Measured device memory that a process uses before it allocates any tensor; 0 if unknown.

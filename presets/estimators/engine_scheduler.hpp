@@ -7,7 +7,8 @@
 
 namespace llmcalc {
 
-/// The rules of an engine's scheduler, including the block groups of its KV cache.
+/// The rules of an engine's scheduler, including the block groups of its KV cache. `stage`: only its layers; absent:
+/// all layers.
 SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, const EngineLimits& limits,
                                const InferenceStack& stack, const std::optional<ModelChunk>& stage = {});
 

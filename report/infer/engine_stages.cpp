@@ -103,7 +103,7 @@ void add_engine_stages(const InferenceAnswer& a, bool timed, Report& report) {
   }
   if (const std::string text = timed ? faster_text(a) : ""; !text.empty()) report.verdict.push_back({"faster", text});
   report.grids.push_back(std::move(grid));
-  report.notes.push_back(split_note(a));
+  report.notes.push_back({"device_split", split_note(a)});
 }
 
 }  // namespace llmcalc
