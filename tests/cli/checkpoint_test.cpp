@@ -98,7 +98,7 @@ TEST_CASE("a text's perplexity does not depend on the window if the text fits in
   CHECK(same["prediction"]["loss"] == loss);
   const json::Value short_ = test::ask("perplexity " + at + " " + file + " --window 2");
   CHECK(short_["prediction"]["loss"].get<double>() != Approx(loss));
-  refused("perplexity " + at + " " + file + " --window 65", "the model's context has 64 tokens");
+  refused("perplexity " + at + " " + file + " --window 65", "the model's context is 64 tokens");
 }
 
 TEST_CASE("a prompt longer than the context is rejected, and generation stops at the context's end", "[checkpoint]") {
