@@ -251,7 +251,7 @@ constexpr Count summed_gradient_bytes(const Plan& p) { return p.gradient_bytes >
 /// Whether only adapters are trained.
 constexpr bool trains_adapters(const Plan& p) { return p.lora_rank > 0; }
 
-/// Whether some weights are frozen.
+/// Whether any weights are frozen.
 constexpr bool trains_part(const Plan& p) { return trains_adapters(p) || !p.frozen.empty(); }
 
 /// Weight format of training: the plan's if all components have the same format without groups. A quantized checkpoint

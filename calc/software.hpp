@@ -31,8 +31,8 @@ struct Software {
   double hidden_tensor = 0;      ///< tensor-parallel, overlapped with the matmuls that it belongs to
   double hidden_by_weights = 0;  ///< tensor-parallel in backward, overlapped with independent weight gradients
   double hidden_overlapped = 1;  ///< all other communication, overlapped with work that does not depend on it
-  /// Fractions of a message's time between stages for which sender and receiver stall, in each slot of a chunk: with
-  /// one chunk per rank, and with several. 0: messages overlap with all work.
+  /// Fractions of the inter-stage message time for which sender and receiver stall, per chunk slot: with one chunk per
+  /// rank, and with several. 0 means that messages are fully overlapped.
   double waits_to_send = 0, waits_to_send_chunks = 0;
   constexpr bool operator==(const Software&) const = default;
 };

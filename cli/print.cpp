@@ -51,7 +51,7 @@ int print(const Report& report, const Screen& screen) {
 int answer_and_print(const Command& command, const Arguments& arguments) {
   const bool traced = std::any_of(command.own.begin(), command.own.end(),
                                   [&](const Option& o) { return o.flag == "--trace" && arguments.has(o.flag); });
-  if (!traced && arguments.has("--force")) throw InputError("--force has no effect without --trace; add it");
+  if (!traced && arguments.has("--force")) throw InputError("--force has no effect without --trace; add --trace");
   if (traced) {
     stop_at_once();
     check_trace_out(arguments.text("--trace"), arguments.has("--force"));

@@ -20,7 +20,7 @@ class ProgressLine {
 
   /// Sets the text shown after the elapsed time.
   void show(std::string line);
-  /// Removes the line before other output.
+  /// Clears the progress line so that other output can be printed.
   void clear();
   double seconds() const { return elapsed_.seconds(); }
 

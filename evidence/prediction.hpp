@@ -17,7 +17,7 @@ struct Prediction {
 
 // Precondition for all: the case's `skip` is empty. They throw Overflow if a count exceeds 2^63.
 
-/// Seconds of an optimizer step.
+/// Time of one optimizer step, in seconds.
 struct PredictedStep {
   Prediction estimate;  ///< with the row's software, and its interval
   double bound = 0;     ///< at datasheet rates, assuming full overlap of all collectives that the software can overlap

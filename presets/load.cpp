@@ -68,7 +68,7 @@ void refuse_weights(const std::string& where, std::string_view start) {
   const bool pickled = std::any_of(endings.begin(), endings.end(), [&](auto e) { return lower(where).ends_with(e); });
   if (begins_as_checkpoint(start) || (!start.starts_with('{') && pickled))
     throw InputError(
-        fmt::format("'{}' contains weights without an architecture; pass the model's config.json or an llmcalc model "
+        fmt::format("'{}' contains weights but no architecture; pass the model's config.json or an llmcalc model "
                     "file",
                     where));
 }
@@ -174,7 +174,7 @@ Document checkpoint_config(const Checkpoint& c) {
   if (c.is_gguf()) return described_gguf(c);
   if (const auto config = config_beside(c)) return whole_config(*config);
   throw InputError(fmt::format(
-      "'{}' contains tensors without an architecture; put the model's config.json in the same folder", c.where));
+      "'{}' contains tensors but no architecture; put the model's config.json in the same folder", c.where));
 }
 
 /// Builds a model card from the config and the headers of a checkpoint.

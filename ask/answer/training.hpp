@@ -28,7 +28,7 @@ class TrainingAnswer {
   const Request& request() const { return request_; }
   /// Precondition of this and of all times: the request has hardware.
   const TrainEstimate& estimate() const;
-  /// Interval of the step's time. Absent without software.
+  /// Interval for the step time. Absent if no software is set.
   const std::optional<EstimateInterval>& interval() const;
   /// Class of the estimate, and the interval of this class. Precondition: software.
   EstimateClass estimate_class() const { return class_of(request_); }

@@ -143,8 +143,8 @@ void check_machine(const Request& r) {
         fmt::format("--hardware {}: each device is one pipeline stage; omit --tp and --pp", r.hardware->word));
   for (const std::string_view flag : {"--memory", "--network"})
     if (r.gave(flag))
-      throw InputError(fmt::format("{}: changes one kind of device, but --hardware {} has several; omit it", flag,
-                                   r.hardware->word));
+      throw InputError(fmt::format("{} changes one kind of device, but --hardware {} has several; omit {}", flag,
+                                   r.hardware->word, flag));
 }
 
 }  // namespace
@@ -160,12 +160,13 @@ void check_stages(const Request& r) {
         fmt::format("{}: {} has an encoder, and stages of encoder-decoder models are not supported; use one device",
                     option, r.model.name));
   if (!has_engine_memory(r))
-    throw InputError(fmt::format(
-        "{}: stages need an engine, which keeps a KV cache; omit --software none, --no-kv-cache and efficiencies",
-        option));
+    throw InputError(
+        fmt::format("{}: stages need an engine, which keeps a KV cache; omit --software none, --no-kv-cache and the "
+                    "efficiency options",
+                    option));
   for (const std::string_view flag : {"--offload", "--target", "--ops"})
     if (r.gave(flag))
-      throw InputError(fmt::format("{} is not supported in pipeline stages; omit it, or use one device", flag));
+      throw InputError(fmt::format("{} is not supported with pipeline stages; omit it, or use one device", flag));
 }
 
 }  // namespace llmcalc

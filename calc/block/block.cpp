@@ -243,8 +243,8 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
 
 /// Sum of a dense MLP and experts, each with a norm on its result. `x` is the normed input of the MLP; experts and
 /// router apply their own norms to the residual stream (hf gemma4/modeling_gemma4.py). Experts come first, so that in
-/// backward the dense MLP consumes the sum's gradient before the experts' gradient is added to the residual gradient in
-/// the same buffer.
+/// the backward pass the dense MLP consumes the sum's gradient before the experts' gradient is added to the residual
+/// gradient in the same buffer.
 TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
   const Count t = b.tokens();
   const TensorId own = b.norm("mlp.expert_norm", residual, t);

@@ -13,7 +13,7 @@ constexpr std::array validate_words{
 constexpr std::array validate_options{
     Option{"--suite", "small|full", "test suite of models of every shape; full adds GPT-2 124M [small]"},
     Option{"--device", "cpu|cuda|cuda:N", "device to run the reference on [cpu]"},
-    Option{"--hardware", "HW", "file written by 'llmcalc calibrate'; also compares times"},
+    Option{"--hardware", "HW", "file written by 'llmcalc calibrate'; if given, times are compared too"},
     Option{"--repeats", "N", "number of timed runs; the median is reported [5]"},
     Option{"--check-time", "", "also exit with 1 if a step, prefill or decode time is outside the band"},
 };

@@ -22,7 +22,7 @@ void check_sweep_options(const Arguments& arguments) {
     throw InputError("--jsonl sets the format of the standard output, and --out by the ending of its name; omit one");
   for (const char* flag : {"--resume", "--force"})
     if (out.empty() && arguments.has(flag))
-      throw InputError(fmt::format("{} has no effect without --out; add it", flag));
+      throw InputError(fmt::format("{} has no effect without --out; add --out", flag));
   if (arguments.has("--resume") && arguments.has("--force"))
     throw InputError("--resume continues the file, and --force replaces it; omit one");
 }

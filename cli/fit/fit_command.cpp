@@ -103,7 +103,7 @@ bool is_fit(const std::string& path, AccuracyKind kind) {
 /// Throws InputError if --out must not be replaced, or if --force has no effect.
 void check_fit_out(const Arguments& arguments, AccuracyKind kind) {
   const bool force = arguments.has("--force");
-  if (force && !arguments.has("--out")) throw InputError("--force has no effect without --out; add it");
+  if (force && !arguments.has("--out")) throw InputError("--force has no effect without --out; add --out");
   if (!arguments.has("--out")) return;
   const auto is_own = [kind](const std::string& path) { return is_fit(path, kind); };
   check_out({arguments.text("--out"), "--out", fmt::format("an estimator of {}", name(kind)), is_own}, force);
@@ -151,7 +151,7 @@ constexpr std::array fit_own_options{
     Option{"--out", "FILE",
            "fit to all rows and write the estimator to FILE; reports errors on left-out sources (takes minutes)"},
     Option{"--without", "TERM", "fit the estimator without one of its terms: host, launch, fusion, links, ..."},
-    Option{"--tables", "DIR", "inference with --out: operator tables; their replays narrow the interval"},
+    Option{"--tables", "DIR", "for inference with --out: operator tables to replay, which narrows the interval"},
     Option{"--rows", "", "list every row, with its subject and assumptions"}};
 
 }  // namespace

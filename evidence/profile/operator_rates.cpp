@@ -280,7 +280,7 @@ class Derivation {
 
   // ---- Residuals
 
-  /// Predicted seconds of a row. A call with both prompts and decoding launches only once.
+  /// Predicted time of a row, in seconds. A call with both prefill and decoding pays the launch overhead once.
   double predicted(const TimedRow& row) const {
     const Rates rates = estimated_rates(device_, plan(row));
     double all = row.work == TableWork::both ? -launch() : 0;

@@ -29,7 +29,7 @@ struct Icu {
   decltype(&::uregex_end64) uregex_end64;
 };
 
-/// The newest version on the machine. Throws InputError if there is no ICU.
+/// The newest ICU installed on this machine. Throws InputError if none is installed.
 const Icu& icu();
 
 }  // namespace llmcalc::model

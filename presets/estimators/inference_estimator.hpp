@@ -67,7 +67,7 @@ struct InferenceParameters : ParameterValues<InferenceParameter, inference_param
   InferenceParameters() : ParameterValues(inference_parameter_cards) {}
 };
 
-/// Device classes that achieve similar fractions of their datasheet rates in inference.
+/// Classes of devices; those in one class achieve similar fractions of their datasheet rates in inference.
 enum class Chip : std::uint8_t { ampere, hopper, blackwell, consumer, unified, apple, neuron, gaudi, amd, other };
 Chip chip_of(const HardwareCard& card);
 

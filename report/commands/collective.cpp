@@ -34,11 +34,11 @@ constexpr std::array collective_words{
     Word{.name = "OP",
          .help = "broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all, p2p",
          .key = "operation"}};
-constexpr std::array collective_options{Option{"--bytes", "M", "message size: all-gather output, reduce-scatter input"},
-                                        Option{"--ranks", "N", "ranks"},
-                                        Option{"--hardware", "HW", "hardware that provides the link or network"},
-                                        Option{"--bandwidth", "RATE", "one way, per rank; overrides the hardware"},
-                                        Option{"--latency", "TIME", "per message; overrides the hardware"}};
+constexpr std::array collective_options{
+    Option{"--bytes", "M", "message size: all-gather output, reduce-scatter input"}, Option{"--ranks", "N", "ranks"},
+    Option{"--hardware", "HW", "hardware that provides the link or network"},
+    Option{"--bandwidth", "RATE", "one-way bandwidth per rank; overrides the hardware's"},
+    Option{"--latency", "TIME", "latency per message; overrides the hardware's"}};
 
 }  // namespace
 

@@ -43,7 +43,7 @@ constexpr std::array plan_options{
     Option{"--max-gpus", "N", "instead of --gpus: try 1, 2, 4, ... GPUs up to N, and N itself, and show the best"},
     Option{"--largest", choice_names<Largest>,
            "largest value that fits, all else unchanged, and the best plans for it"},
-    Option{"--top", "K", "plans to show [10]"},
+    Option{"--top", "K", "number of plans to show [10]"},
     Option{
         "--deadline", "DAYS",
         "fewest GPUs, up to --gpus or --max-gpus, that train on --tokens within DAYS; with several --hardware names, "
@@ -73,7 +73,7 @@ constexpr std::string_view train_examples =
 constexpr std::string_view serve_examples =
     "  llmcalc plan serve llama-3.1-70b --hardware h100 --users 100 --slo-tpot 33ms\n"
     "  llmcalc plan serve qwen3-32b --hardware any --rate 5 --slo-ttft 500ms";
-constexpr std::array serve_plan_options{Option{"--top", "K", "plans to show [10]"}};
+constexpr std::array serve_plan_options{Option{"--top", "K", "number of plans to show [10]"}};
 
 }  // namespace
 

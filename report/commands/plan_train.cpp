@@ -269,9 +269,9 @@ void refuse_for_rivals(const Arguments& arguments, Objective objective) {
         "--objective memory requires a single hardware name; several are compared by time, cost or energy");
   if (arguments.has("--gpus") && arguments.has("--max-gpus")) throw InputError(gpus_twice);
   if (!arguments.has("--gpus") && !arguments.has("--max-gpus"))
-    throw InputError("--hardware with several names needs --gpus N or --max-gpus N, the GPUs to plan for");
+    throw InputError("--hardware with several names needs --gpus N or --max-gpus N, the number of GPUs to plan for");
   if (!arguments.has("--tokens"))
-    throw InputError("--hardware with several names compares runs; add --tokens D, the tokens to train on");
+    throw InputError("--hardware with several names compares runs; add --tokens D, the number of tokens to train on");
 }
 
 /// One of several kinds of hardware, before it is searched.
@@ -364,7 +364,7 @@ void search_rivals(std::vector<Rival>& rivals, std::optional<double> limit, Runn
   }
 }
 
-/// The best of several kinds of hardware for a whole run, and the plans on it.
+/// The best of several kinds of hardware for a whole run, and the plans for it.
 Output plan_hardware(const std::vector<std::string>& names, const Arguments& arguments, Runner& runner) {
   const Objective objective = objective_of(arguments, "cost");
   refuse_for_rivals(arguments, objective);

@@ -17,7 +17,7 @@ constexpr std::array model_word{Word{"MODEL", model_meaning}};
 constexpr std::array trace_options{
     Option{"--trace", "FILE", "write the step schedule as a trace for ui.perfetto.dev or chrome://tracing"}};
 
-/// A report without its training half answers as infer.
+/// A report without its training half is answered as an 'infer' question.
 const Question& answerable(const Question& question, const Request& r) {
   return &question == &report_question && !r.has(part::training) ? infer_question : question;
 }

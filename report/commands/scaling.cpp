@@ -21,7 +21,7 @@ ScalingQuestion question(const Arguments& a) {
   }
   if (given.empty())
     throw InputError(
-        "'llmcalc scaling' needs one of --compute C, --params N, --tokens D; for example --compute 5.76e23");
+        "'llmcalc scaling' needs one of --compute C, --params N or --tokens D; for example --compute 5.76e23");
   return {given.substr(2), static_cast<double>(parse_wide(a.text(given), given)), a.text("--fit")};
 }
 

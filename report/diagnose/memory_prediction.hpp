@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// A predicted part of a term.
+/// One predicted component of a memory term.
 struct PredictedShare {
   MemoryTerm of{};
   std::string_view key, label;  ///< in JSON and in text: "kv_cache", "KV cache"

@@ -76,7 +76,7 @@ void add_batch(Section& s, const Request& r) {
   s.add("batch", "largest batch", most, Unit::sequences, fmt::format("{}{}", seconds_text(a.time), why));
 }
 
-/// Number of devices that the innermost links join; the number of heads if unlimited.
+/// Number of devices joined by the innermost links; if unlimited, the number of attention heads.
 Count joined_devices(const Request& r) {
   const auto& levels = r.hardware->cluster.levels;
   if (levels.size() == 0 || levels[0].bandwidth.value <= 0) return 1;

@@ -178,7 +178,7 @@ void note_nothing_fits(Report& report, const Request& r, std::optional<Count> gp
 }
 
 double deadline_of(const Request& r, const Space& space, std::string_view text) {
-  if (!r.run.tokens) throw InputError("--deadline needs --tokens D, the tokens to train on");
+  if (!r.run.tokens) throw InputError("--deadline needs --tokens D, the number of tokens to train on");
   if (space.objective == Objective::memory)
     throw InputError("--deadline limits the time, but --objective memory prefers the slowest plans; omit one of them");
   return parse_positive_real(text, "--deadline");

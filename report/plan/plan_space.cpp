@@ -88,7 +88,7 @@ decltype(Space::process_fits) process_test(const Request& r) {
 }  // namespace
 
 Space space_of(const Request& r, Objective objective, std::size_t best) {
-  if (!r.gpus) throw InputError("'llmcalc plan train' needs --gpus N, the GPUs to plan for");
+  if (!r.gpus) throw InputError("'llmcalc plan train' needs --gpus N, the number of GPUs to plan for");
   refuse_unsearched(r);
   refuse_schedule(r);
   check_besides_layout(r);

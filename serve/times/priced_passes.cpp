@@ -33,9 +33,9 @@ class CoreLines {
         rates_(estimated_ ? estimated_rates(device, plan) : bound_rates(device, plan)),
         queries_(phase == Phase::decode ? 1 : 1024) {}
 
-  /// Adds the cores of `layers` layers, launched one after another: max(c, m) + exposed min(c, m) plus launch overhead,
-  /// with compute time c per pair, and memory time m per query and key. These rates follow from two shapes, a chunk
-  /// after many keys and one after twice as many, since cost is linear in keys.
+  /// Adds the cores of `layers` layers, launched one after another. Each takes max(c, m) + exposed * min(c, m) + launch
+  /// overhead, where c is the compute time per query-key pair and m the memory time per query and per key. These rates
+  /// follow from two shapes, a chunk after many keys and one after twice as many, since cost is linear in keys.
   void add(CoreTimes& lines, const Op& op, double layers) const {
     constexpr Count past = 4096;
     const Parts near = parts(op, past + queries_), far = parts(op, 2 * past + queries_);

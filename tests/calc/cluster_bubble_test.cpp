@@ -19,7 +19,7 @@ PassPrice pass(double seconds) {
   return p;
 }
 
-/// Layers of t_forward, t_input and t_weight seconds each, without embedding, head or parameters.
+/// Layers that each take t_forward, t_input and t_weight seconds, without embedding, head or parameters.
 Prices equal_layers(Count layers) {
   Arch a = even();
   a.layers = layers;

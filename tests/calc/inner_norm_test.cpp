@@ -75,7 +75,7 @@ TEST_CASE("low-rank queries are two matrices with a norm between them", "[engine
   CHECK(parameters(biased).attention == parameters(with_low_rank()).attention + 11 + 2 * 5);
 }
 
-TEST_CASE("every rank has the full low rank of queries and its own heads", "[engine][inner_norm]") {
+TEST_CASE("every rank holds the full low-rank query projection and its own heads", "[engine][inner_norm]") {
   Arch a = even();
   a.latent.q_rank = 24;
   const Layout four{.tp = 4};

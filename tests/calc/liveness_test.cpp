@@ -274,7 +274,7 @@ Pricing priced(AttentionImpl attention, Phase phase = Phase::training) {
 
 }  // namespace
 
-TEST_CASE("saved bytes and peaks of a plain block match a count by hand", "[cost][liveness]") {
+TEST_CASE("saved bytes and peaks of a plain block match a hand count", "[cost][liveness]") {
   // Per token, 16 bits; D 13, 3 heads of width 5 over 1 KV head, F 17. Saved: x 13, n 13, q 15, k 5, v 5, o 15, y 13, m
   // 13, u 17, a 17 values = 126, and in float32 3 log-sum-exps and 2 x 2 statistics = 7.
   const OpList ops = first_block(prime_gqa(), training);

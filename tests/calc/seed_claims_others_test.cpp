@@ -49,7 +49,9 @@ Arch wolfe(bool bias) {
 
 // ---- Goon, first stage (F is the expansion there)
 
-TEST_CASE("Goon, first stage (2.2): the leading terms, and the additional terms of the listing", "[seed]") {
+TEST_CASE(
+    "Goon, first stage (2.2): GPT-3's parameters match the leading terms plus the additional terms of the listing",
+    "[seed]") {
   const Fraction leading = seed_parameters(96, 12288, 4, 50257);
   CHECK(leading == Fraction(174'563'733'504));
   const Count rest = Count{2048} * 12288 + Count{13} * 96 * 12288 + 2 * 12288;

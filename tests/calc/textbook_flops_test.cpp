@@ -60,7 +60,7 @@ TEST_CASE("a window wider than the sequence has no effect", "[textbook]") {
   CHECK(attention_pairs(pairs, 9, 4, {12}).value() < attention_pairs(pairs, 9, 4).value());
 }
 
-TEST_CASE("a tiny Llama's forward FLOPs match a count by hand", "[textbook]") {
+TEST_CASE("a tiny Llama's forward FLOPs match a hand count", "[textbook]") {
   const ForwardFlops f = forward_flops(test::tiny_llama(), {.batch = 2, .seq = 3});
   const Count layer = 26 * 30 + 2 * 26 * 15 + 30 * 26 + 3 * 26 * 37;
   CHECK(f.linear == Flops(2 * 6 * 2 * layer));
@@ -176,7 +176,8 @@ TEST_CASE("the seed's total is three forward passes of a GPT without its head", 
         Approx(static_cast<double>(f.core.value) / static_cast<double>(f.total().value)));
 }
 
-TEST_CASE("recomputation and a flash backward add forward passes of their parts", "[textbook]") {
+TEST_CASE("recomputation and flash attention's backward pass each add a forward pass of the operators they recompute",
+          "[textbook]") {
   const ForwardFlops f{Flops(100), Flops(40), Flops(7)};
   CHECK(train_flops(f) == Flops(3 * 147));
   CHECK(train_flops(f, Recompute::none, Flops(20)) == Flops(3 * 147 + 20));

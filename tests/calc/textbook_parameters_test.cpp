@@ -6,7 +6,7 @@
 using namespace llmcalc;
 using namespace llmcalc::textbook;
 
-TEST_CASE("a tiny GPT's parameters match a count by hand", "[textbook]") {
+TEST_CASE("a tiny GPT's parameters match a hand count", "[textbook]") {
   const ParameterSums s = parameters(test::tiny_gpt());
   CHECK(s.embedding == 101 * 22);
   CHECK(s.position == 19 * 22);
@@ -17,7 +17,7 @@ TEST_CASE("a tiny GPT's parameters match a count by hand", "[textbook]") {
   CHECK(s.total() == 2222 + 418 + 6072 + 6411 + 308);
 }
 
-TEST_CASE("a tiny Llama's parameters match a count by hand", "[textbook]") {
+TEST_CASE("a tiny Llama's parameters match a hand count", "[textbook]") {
   const ParameterSums s = parameters(test::tiny_llama());
   CHECK(s.attention == 2 * (2 * 26 * 30 + 2 * 26 * 15));
   CHECK(s.mlp == 2 * 3 * 26 * 37);

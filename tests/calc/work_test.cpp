@@ -45,7 +45,7 @@ Plan step(Recompute r, AttentionFlops c, AttentionImpl impl) {
 
 }  // namespace
 
-TEST_CASE("a block's FLOPs match a count by hand", "[cost][work]") {
+TEST_CASE("a block's FLOPs match a hand count", "[cost][work]") {
   // 2 sequences of 3 tokens, D 13, 3 heads of width 5 over 1 KV head, F 17, V 19; 6 pairs per sequence.
   const Work w = forward_work(prime_gqa(), {.sequences = 2, .queries = 3, .training = true}, exact);
   CHECK(w.linear == Flops(2 * 6 * (13 * 15 + 2 * 13 * 5 + 15 * 13 + 2 * 13 * 17)));

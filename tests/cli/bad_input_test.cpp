@@ -88,7 +88,7 @@ TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli
           "OP: expected broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all or p2p, got "
           "\"some\"");
   refused("scaling",
-          "'llmcalc scaling' needs one of --compute C, --params N, --tokens D; for example --compute 5.76e23");
+          "'llmcalc scaling' needs one of --compute C, --params N or --tokens D; for example --compute 5.76e23");
 }
 
 TEST_CASE("alternative spellings of a choice are accepted", "[cli]") {
@@ -145,7 +145,7 @@ TEST_CASE("a malformed number or one of the wrong kind is rejected, never trunca
   refused("train gpt2 --hardware h100 --documents 2048",
           "--documents 2048 exceeds the 1024 learned positions of gpt-2-124m; set at most 1024");
   refused(train + "--base-precision nf4",
-          "--base-precision has no effect without --lora; add it, or omit --base-precision");
+          "--base-precision has no effect without --lora; add --lora, or omit --base-precision");
   refused(train + "--dp 2 --zero 3 --lora 8 --base-precision nf4",
           "--zero 3 gathers weights of a single format, but the frozen weights are nf4; set --zero 2, or "
           "--base-precision bf16");
@@ -243,7 +243,7 @@ TEST_CASE("the error for an invalid layout names the smallest change that makes 
       moe + "--ep 8 --dp 4",
       "--ep 8 x --etp 1 does not divide --tp x --cp x --dp = 4, the ranks available to experts; set --ep 4, or --dp 8");
   refused(moe + "--ep 4 --dp 4 --tp 2",
-          "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
+          "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add --sp");
   refused(moe + "--ep 4 --dp 4 --expert-load 0.5",
           "--expert-load: expected a number from 1 (balanced) to 1000, got \"0.5\"");
   refused(moe + "--ep 4 --dp 4 --expert-load 4.5",
@@ -264,7 +264,7 @@ TEST_CASE("the error for an invalid layout names the smallest change that makes 
       "train mixtral-8x7b --hardware h100 --cp 2 --pp 4 --dp 8 --ep 8 --order tp-cp-ep-pp-dp",
       "--order tp-cp-ep-pp-dp places the experts of a pipeline stage on different GPUs than its other layers; put pp "
       "last or first");
-  refused(llama + "--dp 8 --hsdp 2", "--hsdp has no effect without --zero 1, 2 or 3; add it, or omit --hsdp");
+  refused(llama + "--dp 8 --hsdp 2", "--hsdp has no effect without --zero 1, 2 or 3; add --zero, or omit --hsdp");
   refused("train llama-3-8b --hardware rtx-4090 --dp 64",
           "rtx-4090 defines no link that connects 64 devices; its widest link connects 8: set --dp 8, or pass a "
           "hardware file that defines one ('llmcalc show rtx-4090' prints a template)");

@@ -7,7 +7,7 @@
 
 namespace llmcalc::expression {
 
-/// An exact fraction of 128-bit integers in lowest terms. Throws std::overflow_error beyond that range.
+/// An exact fraction of 128-bit integers in lowest terms. Throws std::overflow_error if a result does not fit.
 class Fraction {
  public:
   using Int = __int128;

@@ -4,7 +4,7 @@
 using namespace llmcalc;
 using test::ask;
 
-// Names of the JSON schema, stable for other programs.
+// Field names of the JSON schema, which must not change because other programs rely on them.
 
 namespace {
 

@@ -77,7 +77,7 @@ TEST_CASE("mistakes in low-precision options are reported in one sentence", "[cl
           "--wide-layers applies only to matmuls below 16 bits, but all matmuls are in fp64; set --precision fp8, "
           "fp8-block, mxfp8, mxfp4 or nvfp4, or omit it");
   refused(train + "--wide-layers first:1",
-          "--wide-layers has no effect without --precision; add it, or omit --wide-layers");
+          "--wide-layers has no effect without --precision; add --precision, or omit --wide-layers");
   const std::string fp8 = train + "--precision fp8 ";
   refused(fp8 + "--wide-layers 2", "--wide-layers: expected first:N, last:M, or both separated by ',', got \"2\"");
   refused(fp8 + "--wide-layers last:0",

@@ -90,7 +90,7 @@ TEST_CASE("options that contradict each other or have no effect are rejected", "
   refused(llama + "--dp 8 --fsdp --zero 1", both);
   refused(llama + "--dp 8 --zero 1 --fsdp", both);
   works(llama + "--dp 8 --fsdp --zero 3");
-  const std::string reshard = "--reshard has no effect without --zero 3 (--fsdp); add it, or omit --reshard";
+  const std::string reshard = "--reshard has no effect without --zero 3 (--fsdp); add --zero 3, or omit --reshard";
   refused(llama + "--dp 8 --reshard off", reshard);
   refused(llama + "--dp 8 --zero 2 --reshard off", reshard);
   for (const char* option : {"--schedule zb-v", "--chunks 2", "--stage-layers 32"})

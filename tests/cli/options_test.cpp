@@ -181,7 +181,8 @@ TEST_CASE("the error for an option without its prerequisite names the prerequisi
         "llmcalc: --gpus is not an option of 'llmcalc memory', only of train, report, plan, explain or sweep; 'llmcalc "
         "memory "
         "--help-all' lists all options\n");
-  CHECK(sentence(train + "--co2 0.4") == "llmcalc: --co2 has no effect without --tokens; add it, or omit --co2\n");
+  CHECK(sentence(train + "--co2 0.4") ==
+        "llmcalc: --co2 has no effect without --tokens; add --tokens, or omit --co2\n");
   CHECK(sentence(train + "--sp") == "llmcalc: --sp requires several tensor-parallel ranks; add --tp, or omit it\n");
   CHECK(sentence(train + "--mla absorbed") ==
         "llmcalc: --mla applies to latent attention, which this model does not have; omit it\n");

@@ -54,8 +54,8 @@ TEST_CASE("a file that llmcalc did not write is kept unless --force, and its own
 }
 
 TEST_CASE("--force without a file to write is rejected", "[out_file][cli]") {
-  test::refused("train gpt2 --hardware h100 --force", "--force has no effect without --trace; add it");
-  test::refused("sweep params gpt2 --force", "--force has no effect without --out; add it");
+  test::refused("train gpt2 --hardware h100 --force", "--force has no effect without --trace; add --trace");
+  test::refused("sweep params gpt2 --force", "--force has no effect without --out; add --out");
   test::refused("accuracy training --force", "--force applies only to accuracy convert; omit it");
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("hardware that cannot be compared is left out with the reason", "[plan
 TEST_CASE("an invalid request for the best hardware is rejected", "[plan][cli]") {
   const std::string gpt2 = "plan train gpt2 --hardware h100,h200 ";
   CHECK(refusal_in(gpt2 + "--tokens 1G") ==
-        "llmcalc: --hardware with several names needs --gpus N or --max-gpus N, the GPUs to plan for\n");
+        "llmcalc: --hardware with several names needs --gpus N or --max-gpus N, the number of GPUs to plan for\n");
   CHECK(refusal_in(gpt2 + "--gpus 8").find("add --tokens D") != std::string::npos);
   CHECK(refusal_in(gpt2 + "--gpus 8 --max-gpus 8 --tokens 1G").find("specify one of them") != std::string::npos);
   for (const char* other : {"--largest layers", "--pareto"})

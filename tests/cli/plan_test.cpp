@@ -91,7 +91,7 @@ TEST_CASE("an interrupted search prints the plans found so far", "[plan][cli]") 
 
 TEST_CASE("the error for an incomplete search request names the missing part", "[plan][cli]") {
   CHECK(refusal_in("plan train gpt2 --hardware h100") ==
-        "llmcalc: 'llmcalc plan train' needs --gpus N, the GPUs to plan for\n");
+        "llmcalc: 'llmcalc plan train' needs --gpus N, the number of GPUs to plan for\n");
   CHECK(refusal_in("plan train gpt2 --gpus 8").find("needs --hardware") != std::string::npos);
   CHECK(refusal_in("plan tune gpt2 --hardware h100 --gpus 8").find("plans training or serving") != std::string::npos);
   CHECK(refusal_in("plan train gpt2 --hardware h100 --gpus 8 --objective fun") ==
@@ -133,7 +133,7 @@ TEST_CASE("a deadline is met with the fewest GPUs, or the error gives the days n
   CHECK(fastest < 1);
   CHECK(refusal_in(plan + "0.001").find("the fastest takes") != std::string::npos);
   CHECK(refusal_in("plan train gpt2 --hardware h100 --gpus 16 --deadline 3") ==
-        "llmcalc: --deadline needs --tokens D, the tokens to train on\n");
+        "llmcalc: --deadline needs --tokens D, the number of tokens to train on\n");
 }
 
 TEST_CASE("a plan that does not fit is printed with changes that make it fit", "[plan][cli]") {

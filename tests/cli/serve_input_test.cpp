@@ -89,7 +89,7 @@ TEST_CASE("impossible limits of a server are rejected", "[serve][cli]") {
 }
 
 TEST_CASE("the error for an unreadable log states the line number", "[serve][cli]") {
-  refused_log("empty.jsonl", "\n\n", " is empty; expected a request per line");
+  refused_log("empty.jsonl", "\n\n", " is empty; expected one request per line");
   refused_log("order.csv", columns + "2,10,10\n1,10,10\n",
               ", line 3: the request arrives at 1 s, before the previous request at 2 s; sort the log by arrival");
   refused_log("missing.jsonl", "{\"arrival\": 0, \"prompt\": 9, \"generated\": 9}\n\n{\"arrival\": 1, \"prompt\": 9}\n",

@@ -190,7 +190,7 @@ TEST_CASE("mistakes are rejected before any row is written", "[sweep][cli]") {
                 "--tp: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"x\"");
   test::refused("sweep memory gpt2 --out rows.txt",
                 "--out: expected a name that ends with .csv, .jsonl, .sqlite or .db, got \"rows.txt\"");
-  test::refused("sweep memory gpt2 --resume", "--resume has no effect without --out; add it");
+  test::refused("sweep memory gpt2 --resume", "--resume has no effect without --out; add --out");
   test::refused("sweep memory gpt2 --require-fit", "--require-fit has no effect on the rows of a sweep; omit it");
 }
 

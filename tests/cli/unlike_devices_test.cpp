@@ -290,7 +290,7 @@ TEST_CASE("wrong machines are refused in one sentence", "[unlike][bad_input]") {
   refused("infer gpt2 --pp 3 --hardware rtx-3090+rtx-3060",
           "--pp 3 differs from the 2 devices of --hardware rtx-3090+rtx-3060; omit --pp");
   refused("infer gpt2 --hardware rtx-3090+rtx-3060 --offload weights:0.5",
-          "--offload is not supported in pipeline stages; omit it, or use one device");
+          "--offload is not supported with pipeline stages; omit it, or use one device");
   refused("infer llama-3-70b --hardware rtx-3090+rtx-3060 --software vllm --weight-precision awq",
           "--hardware rtx-3090+rtx-3060: vllm splits layers evenly, and rtx-3060 does not hold its 40 of 80; use "
           "--software llama.cpp, which splits by memory, or --stage-layers");
@@ -307,7 +307,8 @@ TEST_CASE("stages of a batch need hardware, an engine and a decoder", "[unlike][
   refused("memory gpt2 --infer --pp 2",
           "--pp: an engine splits layers by the memory of its devices; add --hardware HW");
   refused("infer gpt2 --hardware rtx-3090 --pp 2 --software none",
-          "--pp: stages need an engine, which keeps a KV cache; omit --software none, --no-kv-cache and efficiencies");
+          "--pp: stages need an engine, which keeps a KV cache; omit --software none, --no-kv-cache and the efficiency "
+          "options");
   refused("infer flan-t5-small --hardware rtx-3090 --pp 2",
           "--pp: flan-t5-small has an encoder, and stages of encoder-decoder models are not supported; use one device");
 }

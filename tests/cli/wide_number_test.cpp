@@ -56,7 +56,7 @@ TEST_CASE("a number above 2^64 has every digit in JSON, and is compared as a num
 }
 
 TEST_CASE("an integer above 2^53 is followed by its digits as text, and a smaller one is not", "[wide_number]") {
-  // 6 x 124,439,808 x 1024 for the parameters of GPT-2 is 7.6e11; for 1e6 times the tokens it is 7.6e17.
+  // 6 x 124,439,808 x 1024 for the parameters of GPT-2 is 7.6e11; with 1e6 times as many tokens, 7.6e17.
   const json::Value small = test::ask("flops gpt2 --seq 1024")["flops"],
                     large = test::ask("flops llama-3.1-405b --seq 1M")["flops"];
   CHECK(small["model_total"].get<std::int64_t>() < (std::int64_t{1} << 53));

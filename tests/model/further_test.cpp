@@ -167,7 +167,8 @@ TEST_CASE("greedy decoding with drafts equals greedy decoding without", "[furthe
   }
 }
 
-// Compares the first module's drafts only: later modules read drafts at the prompt's end that the model has not chosen.
+// Compares the first module's drafts only: at the end of the prompt, later modules read drafts that the model has not
+// chosen.
 TEST_CASE("drafts after cached tokens equal drafts after the whole text", "[further]") {
   for (const Variant& v : test::further_variants()) {
     INFO(v.name);

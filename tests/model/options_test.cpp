@@ -82,7 +82,8 @@ TEST_CASE("training with frozen parts is as predicted for every optimizer and re
         }
 }
 
-TEST_CASE("training of adapters is exactly as predicted, with frozen matrices in every format", "[contract][options]") {
+TEST_CASE("adapter training matches its prediction exactly, with frozen matrices in every format",
+          "[contract][options]") {
   std::size_t turn = 0;
   constexpr std::array formats{"fp32", "nf4-dq", "int8", "mxfp4", "fp8", "nf4", "gptq-g32"};
   for (test::Variant v : test::trained_in_part())

@@ -271,7 +271,7 @@ TEST_CASE("a config and tensors of different models are rejected", "[checkpoint]
   CHECK_THAT(said("num_key_value_heads", 4), Catch::Contains("parameters of attention versus"));
   std::filesystem::remove(folder.path / "config.json");
   CHECK(model_refusal(path) ==
-        "'" + path + "' contains tensors without an architecture; put the model's config.json in the same folder");
+        "'" + path + "' contains tensors but no architecture; put the model's config.json in the same folder");
 }
 
 TEST_CASE("tensors outside the model are named with their size and not counted", "[checkpoint]") {

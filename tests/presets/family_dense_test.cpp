@@ -59,7 +59,7 @@ const std::string dream = R"({"architectures": ["DreamModel"], "attention_dropou
   "rope_theta": 1000000.0, "sliding_window": null, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
   "use_cache": true, "use_mrope": false, "use_sliding_window": false, "vocab_size": 152064})";
 
-/// A half of google/t5gemma-2b-2b-ul2, which is Gemma 2 2B; `more`: additional keys.
+/// One half (encoder or decoder) of google/t5gemma-2b-2b-ul2; each half is Gemma 2 2B. `more`: additional keys.
 std::string half(const std::string& more = "") {
   return R"({"attention_bias": false, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2304,
     "intermediate_size": 9216, "max_position_embeddings": 8192, "model_type": "t5_gemma_module",

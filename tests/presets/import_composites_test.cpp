@@ -174,7 +174,7 @@ TEST_CASE("ERNIE 4.5 VL has text experts in the model, and image experts and an 
   CHECK(imported(seeing).media_encoders.cross == 64 * (3 * 96 * 32 + 96));  // one layer
 }
 
-TEST_CASE("the text models of GLM-OCR and PaddleOCR-VL are GLM-4 without biases and ERNIE 4.5", "[import]") {
+TEST_CASE("GLM-OCR's text model is GLM-4 without biases, and PaddleOCR-VL's is ERNIE 4.5", "[import]") {
   const Arch glm = arch(R"({"model_type": "glm_ocr", "text_config": {)" + text_keys + "}}");
   CHECK(glm.norm_placement == NormPlacement::both);
   CHECK_FALSE(glm.qkv_bias);

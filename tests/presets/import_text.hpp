@@ -24,7 +24,7 @@ inline std::string refusal(const std::string& config) {
 /// A composite config with this text part, whose missing keys get the family's defaults.
 inline std::string part(const std::string& text) { return R"({"model_type": "whole", "text_config": )" + text + "}"; }
 
-/// A small config of `type` with `more` keys: 8 layers, context 64.
+/// A small config of type `type` (8 layers, context 64) with the additional keys `more`.
 inline std::string small(const std::string& type, const std::string& more) {
   return R"({"model_type": ")" + type + R"(", "num_hidden_layers": 8, "hidden_size": 96, "num_attention_heads": 6,
     "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 1000, "max_position_embeddings": 64)" +

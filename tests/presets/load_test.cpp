@@ -122,7 +122,7 @@ TEST_CASE("the error for a file of weights given as a model suggests a remedy", 
   const auto refused = [&](const std::string& name, std::string_view bytes) {
     const std::string path = folder.write(name, bytes);
     CHECK(model_refused(path) == "'" + path +
-                                     "' contains weights without an architecture; pass the model's config.json or an "
+                                     "' contains weights but no architecture; pass the model's config.json or an "
                                      "llmcalc model file");
   };
   refused("pytorch_model.bin", "PK");

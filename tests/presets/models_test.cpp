@@ -83,7 +83,7 @@ TEST_CASE("a shipped model file has the writer's format", "[models]") {
 // Chowdhery et al. 2022 (arXiv:2204.02311), Table 1 and section 2: parallel block, one KV head of width 256, SwiGLU,
 // tied. 8B:   256000*4096 + 32*(2*4096*4096 + 2*4096*256 + 3*4096*16384 + 4096) + 4096 540B: 256000*18432 +
 // 118*(2*18432*12288 + 2*18432*256 + 3*18432*73728 + 18432) + 18432
-TEST_CASE("PaLM's parameters match a count by hand", "[models]") {
+TEST_CASE("PaLM's parameters match a hand count", "[models]") {
   const auto total = [](const char* name) {
     return parameters(card_in(fs::path(LLMCALC_SOURCE_DIR) / "presets/models" / name).arch).total;
   };

@@ -10,7 +10,8 @@ using llmcalc::test::sentence;
 
 namespace {
 
-/// Three versions: the first states a, the second changes it and adds an object, the third removes a key of it.
+/// Three versions: the first sets a, the second changes it and adds an object, the third removes one of that object's
+/// keys.
 json::Value file() {
   return json::parse(R"({"a": 0, "versions": [
     {"version": "0.2", "released": "2023-09-28", "a": 1},

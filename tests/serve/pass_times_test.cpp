@@ -87,7 +87,7 @@ PassWork verifying(Count n, Count context, Count drafts) {
 
 }  // namespace
 
-TEST_CASE("a pass that verifies and drafts with MTP modules takes the time of the engine's step", "[pass-times][mtp]") {
+TEST_CASE("a pass that verifies and drafts with MTP modules takes as long as the engine's step", "[pass-times][mtp]") {
   for (const Count modules : {1, 3}) {
     const Arch arch = with_modules(modules);
     const Plan plan = drafting(modules, 1);

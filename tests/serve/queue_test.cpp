@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Distribution::Kind;
 
-/// Requests of one token at random times, one per `interval` seconds on average.
+/// One-token requests at random times, one every `interval` seconds on average.
 RequestTraffic poisson(double interval, const Distribution& prompt, Count n) {
   return open_traffic({.count = n,
                        .interval = {.kind = Kind::exponential, .mean = interval},

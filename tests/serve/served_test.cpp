@@ -59,7 +59,7 @@ TEST_CASE("a run ends when the observer of its answers stops it", "[serve][serve
   CHECK(served(run, t, 1).requests == 7);
 }
 
-TEST_CASE("a summary of a run matches a count by hand", "[serve][served]") {
+TEST_CASE("a summary of a run matches a hand count", "[serve][served]") {
   // Gaps of 3, 1 and 1 s. The second request arrives at 1 s and waits until 2 s.
   const RequestTraffic t{.requests = {request(10, 3), request(20, 2, Seconds(1))}};
   const ServerRun run = serve({}, even_times(), t);
@@ -78,7 +78,7 @@ TEST_CASE("a summary of a run matches a count by hand", "[serve][served]") {
   CHECK(s.utilization == Approx(1));
 }
 
-TEST_CASE("closed-loop rates refer to the interval in which all users send requests", "[serve][served]") {
+TEST_CASE("closed-loop rates are measured over the interval in which all users send requests", "[serve][served]") {
   // One user, requests of 2 + 1 + 1 = 4 s and 6 s of think time: one answer every 10 s, at 4, 14 ... 94 s.
   RequestTraffic t{.requests = std::vector<ServerRequest>(10, request(10, 3, Seconds(6))), .users = 1};
   t.requests.front().at = Seconds(0);

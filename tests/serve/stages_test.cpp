@@ -62,7 +62,8 @@ TEST_CASE("stages of 8 and 7 layers run at the pace of 8", "[serve][stages]") {
   CHECK(eight.head.at(8) < 8 * one.head.at(8));  // the last stage has one layer fewer
 }
 
-TEST_CASE("pipeline stages hold the model once, and the fullest stage limits the cache", "[serve][stages]") {
+TEST_CASE("pipeline stages together hold one copy of the model, and the fullest stage limits the cache",
+          "[serve][stages]") {
   const Arch arch = test::llama31_8b();
   const EngineLimits limits{.pass_tokens = 512, .sequences = 8, .block_tokens = 16};
   const Bytes granted(Count{40} << 30);

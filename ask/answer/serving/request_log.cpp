@@ -156,7 +156,8 @@ void read_csv(std::string_view text, const std::string& where, RequestLog& log) 
 RequestLog read_request_log(std::string_view text, const std::string& where) {
   text = without_byte_order_mark(text);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) throw InputError(fmt::format("{} is empty; expected a request per line", where));
+  if (begin == std::string_view::npos)
+    throw InputError(fmt::format("{} is empty; expected one request per line", where));
   RequestLog log;
   if (text[begin] == '{' || text[begin] == '[')
     read_json_lines(text, where, log);

@@ -114,7 +114,7 @@ std::string expert_sentence(const Request& r, LayoutFlaw found) {
   if (found == LayoutFlaw::experts) return experts_sentence(r);
   if (found == LayoutFlaw::expert_load) return expert_load_sentence(r);
   if (found == LayoutFlaw::expert_tokens)
-    return "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it";
+    return "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add --sp";
   if (found == LayoutFlaw::expert_stages)
     return fmt::format(
         "--order {} places the experts of a pipeline stage on different GPUs than its other layers; put pp last or "
@@ -192,10 +192,11 @@ void check_pipeline(const Request& r) {
 void check_sharding(const Request& r) {
   const Layout& l = r.layout;
   if (r.gave("--reshard") && l.zero != Zero::weights && !r.searches("--zero"))
-    throw InputError("--reshard has no effect without --zero 3 (--fsdp); add it, or omit --reshard");
+    throw InputError("--reshard has no effect without --zero 3 (--fsdp); add --zero 3, or omit --reshard");
   if (l.hsdp == 0) return;
   const Count all = ranks(l, Group::data);
-  if (l.zero == Zero::none) throw InputError("--hsdp has no effect without --zero 1, 2 or 3; add it, or omit --hsdp");
+  if (l.zero == Zero::none)
+    throw InputError("--hsdp has no effect without --zero 1, 2 or 3; add --zero, or omit --hsdp");
   if (all % l.hsdp != 0 || ranks(l, Group::shard) != l.hsdp)
     throw InputError(
         fmt::format("--hsdp {} does not divide the {} ranks with the same weights (--dp x --cp); valid sizes: {}",

@@ -13,7 +13,7 @@ void check_target(const Request& r, Parts parts) {
   const SpeedTarget& t = *r.target;
   if (trains ? t.for_training() : t.for_inference()) {
     if (t.kind == TargetKind::days && !r.run.tokens)
-      throw InputError("--target in days requires --tokens D, the tokens of the run; add it");
+      throw InputError("--target in days requires --tokens D, the number of tokens to train on; add --tokens");
     return;
   }
   throw InputError(

@@ -17,7 +17,7 @@ namespace llmcalc {
 namespace {
 namespace launch_read {
 
-/// "python3.12" and "/usr/bin/python" as "python".
+/// Maps "python3.12" and "/usr/bin/python" to "python".
 std::string program_of(const std::string& word) {
   const std::string base = word.substr(word.rfind('/') + 1);
   return base.starts_with("python") ? "python" : base;
@@ -42,7 +42,7 @@ std::vector<std::string> start_words(const std::string& start) {
   return commands.empty() ? std::vector<std::string>() : commands.front();
 }
 
-/// The words after the start; absent if the command has a different start.
+/// The command without the words of `start`; absent if it does not begin with the first of them, or lacks another.
 std::optional<ShellCommand> after_start(const ShellCommand& words, const std::string& start) {
   ShellCommand rest = words;
   bool first = true;

@@ -22,7 +22,7 @@ std::string why_other_part(const Request& r, const Option& o) {
 std::string why_ignored(const Request& r, const Option& o) {
   if (!r.has(o.parts)) return why_other_part(r, o);
   if (!o.needs.empty() && !r.gave(o.needs) && !r.searches(o.needs) && r.has(find_option(o.needs)->parts))
-    return fmt::format("{} has no effect without {}; add it, or omit {}", o.flag, o.needs, o.flag);
+    return fmt::format("{} has no effect without {}; add {}, or omit {}", o.flag, o.needs, o.needs, o.flag);
   const std::string_view why = o.idle == nullptr ? "" : o.idle(r);
   return why.empty() ? "" : fmt::format("{} {}", o.flag, why);
 }

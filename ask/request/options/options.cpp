@@ -282,12 +282,12 @@ constexpr std::array kernel_options{
         common, both, "", "", value<&Plan::precision, read_compute>},
     listed(Option{
         "--narrow", "KINDS",
-        "block matmuls that --precision below 16 bits applies to: attention, mlp, experts; others stay in 16 bits "
+        "block matmuls to which a --precision below 16 bits applies: attention, mlp, experts; others stay in 16 bits "
         "[all]",
         !common, step, "--precision", "", narrow}),
     listed(Option{"--wide-layers", "first:N,last:M",
-                  "number of first and last blocks whose matmuls stay in 16 bits [none]", !common, step, "--precision",
-                  "", wide_layers}),
+                  "numbers of blocks at the start and at the end of the model whose matmuls stay in 16 bits [none]",
+                  !common, step, "--precision", "", wide_layers}),
     listed(Option{"--weight-precision", "F",
                   "weight format: any format listed by 'llmcalc list dtypes', a llama-quantize mix (q4_k_m), or a "
                   "format per component (experts=mxfp4,attention=bf16); with llama.cpp, q6_k means the mix of that "

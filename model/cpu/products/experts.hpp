@@ -16,7 +16,8 @@ struct Choices {
   Count first, last, chosen;
 };
 
-/// gates: softmax of a row of logits, the greatest of each part renormalized; not_chosen elsewhere.
+/// gates: softmax of a row of logits, with the largest entries of each part renormalized and all others set to
+/// not_chosen.
 template <typename T>
 void route_row(const Pointwise& s, std::initializer_list<Choices> parts, const T* logits, Wide<T>* p, Wide<T>* gates) {
   using W = Wide<T>;

@@ -1,6 +1,6 @@
 #pragma once
 /// Causal convolutions along the tokens, separately for each channel: y_t = sum of w_j x_(t - taps + 1 + j) + b.
-/// Positions before the first token and after the last are multiplied as zeros.
+/// Positions before the first token and after the last are treated as zeros.
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"

@@ -60,7 +60,7 @@ struct LossRows {
   }
 };
 
-/// (softmax - onehot) scale in format T, each row from the start of its logits on.
+/// Writes (softmax - onehot) * scale in format T; each row overwrites its logits from their start.
 template <typename X, typename T, int N>
 struct LossGradientRows {
   static constexpr int steps = packs_at_once<N>;

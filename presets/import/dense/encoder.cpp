@@ -9,8 +9,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Head of the class named in `architectures`, among classes whose names begin with `model`. If no class is named, it
-/// is that of the bare model, with or without BERT's pooler. Classification heads are outside the model, whether they
+/// Head of the class that `architectures` names first: `model` plus a suffix such as ForMaskedLM. If it names none, the
+/// head of the bare model, with or without BERT's pooler. Classification heads are outside the model, whether they
 /// follow BERT's pooler or a separate matrix (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   const std::string named = named_class(c), name = named.empty() ? model + "Model" : named;
@@ -224,7 +224,8 @@ Arch umt5(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers with a window: all but one in every global_attn_every_n_layers layers, starting with layer 0.
+/// Layers with a window: those that layer_types lists as such; without it, all except layers 0, n, 2n, ..., where n is
+/// global_attn_every_n_layers.
 LayerSet modernbert_local(const Config& c, const Arch& a) {
   const LayerSet global = LayerSet::every(0, c.size("global_attn_every_n_layers", 3), a.layers);
   return layers_of_type(c, a, "sliding_attention").value_or(others(global, a.layers));

@@ -44,7 +44,7 @@ void kimi_delta(const NamedLayer& l, const Recurrent& r, Count hidden) {
   p({"o_proj"}, hidden, values);
 }
 
-/// hf mamba, hub PLaMo 2.
+/// Mamba (transformers) and PLaMo 2 (remote code on the Hub).
 void mamba(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, {"mixer", "mamba"});
   const Count values = r.width();
