@@ -33,40 +33,54 @@ PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, c
 }
 
 PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count tokens) {
-  return prefill(arch, plan, layout, one_stage(arch, cluster), tokens);
+  return assemble_pass(price_prefill(arch, plan, layout, cluster.device, tokens), plan, layout, cluster);
 }
 
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context) {
-  return decode(arch, plan, layout, one_stage(arch, cluster), context);
+  return assemble_pass(price_decode(arch, plan, layout, cluster.device, context), plan, layout, cluster);
 }
 
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context) {
-  return drafted(arch, plan, layout, one_stage(arch, cluster), context);
+  const Step step = drafting_step(plan, context);
+  return assemble_pass(price_pass(arch, plan, layout, cluster.device, step, Phase::decode), plan, layout, cluster);
 }
 
 DecodeSteps::DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster)
-    : DecodeSteps(arch, plan, layout, one_stage(arch, cluster)) {}
+    : arch_(arch),
+      plan_(plan),
+      layout_(layout),
+      cluster_(cluster),
+      end_(add(plan.prompt, plan.generate)),
+      first_(arch, plan, layout, cluster, end_) {}
 
 DecodeSteps::DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, PassStages stages)
-    : arch_(arch), plan_(plan), layout_(layout), stages_(std::move(stages)), end_(add(plan.prompt, plan.generate)) {
-  curves_.reserve(stages_.all.size());
-  for (const PassStage& s : stages_.all) curves_.emplace_back(arch, s.chunk, plan, layout, s.cluster, end_);
+    : arch_(arch),
+      plan_(plan),
+      layout_(layout),
+      stages_(std::move(stages)),
+      cluster_(stages_->all[0].cluster),
+      end_(add(plan.prompt, plan.generate)),
+      first_(arch, stages_->all[0].chunk, plan, layout, cluster_, end_) {
+  for (std::size_t i = 1; i < stages_->all.size(); ++i)
+    more_.emplace_back(arch, stages_->all[i].chunk, plan, layout, stages_->all[i].cluster, end_);
 }
 
 PassEstimate DecodeSteps::at(Count context) const {
-  if (!plan_.kv_cache) return prefill(arch_, plan_, layout_, stages_, context);
-  if (curves_.size() == 1) return curves_[0].at(context);
-  std::vector<PassEstimate> each;
-  for (std::size_t i = 0; i < curves_.size(); ++i) {
-    each.push_back(curves_[i].at(context));
-    add_send(each.back(), curves_[i].prices(), stages_, i, layout_);
+  if (!plan_.kv_cache)
+    return more_.empty() ? prefill(arch_, plan_, layout_, cluster_, context)
+                         : prefill(arch_, plan_, layout_, *stages_, context);
+  if (more_.empty()) return first_.at(context);
+  std::vector<PassEstimate> each{first_.at(context)};
+  for (std::size_t i = 0; i < more_.size(); ++i) {
+    each.push_back(more_[i].at(context));
+    add_send(each.back(), more_[i].prices(), *stages_, i + 1, layout_);
   }
   return in_sequence(each, 1);
 }
 
 Bytes DecodeSteps::workspace() const {
   const bool is_plain = plan_.kv_cache && plan_.mtp == 0;
-  return is_plain ? curves_[0].workspace() : pass_workspace(price_last(arch_, plan_, layout_, {}));
+  return is_plain ? first_.workspace() : pass_workspace(price_last(arch_, plan_, layout_, {}));
 }
 
 BothSeconds DecodeSteps::seconds(Count context) const {
@@ -74,30 +88,42 @@ BothSeconds DecodeSteps::seconds(Count context) const {
   return {t.bound.total().value, t.estimate.total().value};
 }
 
-InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
-  return infer(arch, plan, layout, one_stage(arch, cluster));
-}
+namespace {
 
-InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages) {
-  const Device& device = stages.all[0].cluster.device;
-  const DecodeSteps steps(arch, plan, layout, stages);
-  const Prices prompt = price_prefill(arch, plan, layout, device, plan.prompt);
-  const bool is_staged = stages.all.size() > 1;
-  InferEstimate e{.memory = inference_memory(prompt, steps.workspace(), plan, layout, device.achieved.overhead),
-                  .prefill = is_staged ? prefill(arch, plan, layout, stages, plan.prompt)
-                                       : assemble_pass(prompt, plan, layout, stages.all[0].cluster),
+/// The estimate of a generation from its prefill, its decode steps and its memory.
+InferEstimate whole_estimate(const Plan& plan, const PassEstimate& prefill, const DecodeSteps& steps,
+                             const Memory& memory, bool estimated) {
+  InferEstimate e{.memory = memory,
+                  .prefill = prefill,
                   .middle = steps.at(plan.prompt + plan.generate / 2),
                   .first = steps.at(plan.prompt + 1),
                   .last = steps.at(plan.prompt + plan.generate),
                   .bound = {},
                   .estimate = {},
-                  .estimated = prompt.estimated};
+                  .estimated = estimated};
   BothSeconds sum;
   steps.for_each_stretch([&](const Stretch& s) { sum = sum + s.sum(); });
   const Seconds bound = e.prefill.bound.total(), estimate = e.prefill.estimate.total();
   e.bound = {bound, bound + Seconds(sum.bound)};
   e.estimate = {estimate, estimate + Seconds(sum.estimate)};
   return e;
+}
+
+}  // namespace
+
+InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  const DecodeSteps steps(arch, plan, layout, cluster);
+  const Prices prompt = price_prefill(arch, plan, layout, cluster.device, plan.prompt);
+  const Memory memory = inference_memory(prompt, steps.workspace(), plan, layout, cluster.device.achieved.overhead);
+  return whole_estimate(plan, assemble_pass(prompt, plan, layout, cluster), steps, memory, prompt.estimated);
+}
+
+InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages) {
+  const Device& device = stages.all[0].cluster.device;
+  const DecodeSteps steps(arch, plan, layout, stages);
+  const Prices prompt = price_prefill(arch, plan, layout, device, plan.prompt);
+  const Memory memory = inference_memory(prompt, steps.workspace(), plan, layout, device.achieved.overhead);
+  return whole_estimate(plan, prefill(arch, plan, layout, stages, plan.prompt), steps, memory, prompt.estimated);
 }
 
 namespace {

@@ -51,9 +51,11 @@ class DecodeSteps {
   const Arch& arch_;
   const Plan& plan_;
   const Layout& layout_;
-  PassStages stages_;
-  Count end_;                      ///< length of a finished sequence in tokens
-  std::vector<PassCurve> curves_;  ///< one per stage
+  std::optional<PassStages> stages_;  ///< absent for one stage, so that an estimate allocates no memory
+  const Cluster& cluster_;            ///< of the first stage
+  Count end_;                         ///< length of a finished sequence in tokens
+  PassCurve first_;
+  std::vector<PassCurve> more_;  ///< of the later stages
 };
 
 /// Time of a generation.
