@@ -165,7 +165,8 @@ TEST_CASE("the head covers every position in training but only the last position
   CHECK(shape_of<Norm>(last, "head.norm").rows == 2);
 }
 
-TEST_CASE("identical layers form one kind, in order of first appearance", "[contract][block]") {
+TEST_CASE("identical layers are grouped into one layer kind, and kinds are in order of first appearance",
+          "[contract][block]") {
   Arch a = prime_moe();
   a.layers = 7;
   a.local = {{4}, LayerSet::every(0, 2, 7)};  // 0 2 4 6

@@ -134,7 +134,7 @@ TEST_CASE("a decode step does no lookup in layers with their own position tables
   CHECK(shape_of<Attention>(decoder, "attn.core").relative);
 }
 
-TEST_CASE("per-layer position tables are sharded by heads across tensor ranks and work with pipeline stages",
+TEST_CASE("per-layer position tables are sharded by heads across tensor ranks, and pipeline stages are accepted",
           "[engine][encoder]") {
   Arch a = with_tables();
   CHECK(shape_of<Lookup>(cut(block_ops(a, layer_kinds(a)[0], training), {.tp = 2}), "attn.distances").width == 8);

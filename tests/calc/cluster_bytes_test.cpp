@@ -61,7 +61,7 @@ TEST_CASE("data-parallel bytes per step match the textbook for each ZeRO stage",
           }
 }
 
-TEST_CASE("with a 16-bit gradient and a float32 sum, ranks reduce only the sum", "[cluster][bytes]") {
+TEST_CASE("with 16-bit gradients and a float32 sum of gradients, ranks reduce only the sum", "[cluster][bytes]") {
   for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights}) {
     const Layout l{.dp = 4, .zero = z};
     Plan both = plan(1, 3, l);
@@ -145,7 +145,7 @@ TEST_CASE("without overlap every pipeline rank reduces its own gradients under e
     }
 }
 
-TEST_CASE("the two copies of the model in DualPipe reduce their gradients", "[cluster][bytes]") {
+TEST_CASE("in DualPipe the two copies of each chunk reduce their gradients with each other", "[cluster][bytes]") {
   Arch a = even();
   a.layers = 4;
   const Layout l{.pp = 4, .chunks = 2, .schedule = Schedule::dualpipe};
@@ -240,7 +240,7 @@ TEST_CASE("a pipeline message has b s h elements, divided among ranks under sequ
         Approx(2 * 3 * textbook::pipeline_step(2, 64, 64, 2, 1, 1, true, 2).value() / speed).epsilon(1e-9));
 }
 
-TEST_CASE("tensor-parallel ranks with equal activations each send one part across the network, then all-gather",
+TEST_CASE("tensor-parallel ranks with equal activations each send only one part across the network, then all-gather",
           "[cluster][bytes]") {  // arXiv:2104.04473, section 4.1
   constexpr double slow = speed / 100, message = 2.0 * 2 * 64 * 64;
   Arch a = even();

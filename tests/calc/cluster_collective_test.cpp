@@ -52,7 +52,7 @@ TEST_CASE("an all-reduce over nodes equals the hierarchical all-reduce", "[clust
           Approx(hierarchical_all_reduce_time(Bytes(1 << 20), 8, n, c.levels[0], c.levels[1]).value).epsilon(1e-12));
 }
 
-TEST_CASE("collectives over one level are flat", "[cluster][exchange]") {
+TEST_CASE("a collective over a single network level takes as long as a flat collective", "[cluster][exchange]") {
   const Cluster c = flat();
   for (const Count n : {1, 2, 7, 64})
     for (const CollectiveOp op :

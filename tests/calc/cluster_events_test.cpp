@@ -132,7 +132,7 @@ TEST_CASE("a task may start a given time before another task ends", "[cluster][e
   CHECK(line.tasks()[early].start == Seconds(16));  // its stream is busy until then
 }
 
-TEST_CASE("a step's task schedule ends at the sum of its parts", "[cluster][events]") {
+TEST_CASE("a step's task schedule is as long as the sum of the step's time parts", "[cluster][events]") {
   Cases cases(51);
   std::map<Schedule, int> seen;
   for (int i = 0; i < 2000; ++i) {
@@ -170,8 +170,9 @@ TEST_CASE("tasks of a stream do not overlap, and optimizers start together unles
   CHECK(alone > 10);
 }
 
-TEST_CASE("the collective tasks of a group sum to its messages over all layers, passes and micro-batches",
-          "[cluster][events]") {
+TEST_CASE(
+    "collective tasks of a group take as long as the group's messages in all layers, passes and micro-batches together",
+    "[cluster][events]") {
   Cases cases(55);
   std::map<Group, int> seen;
   for (int i = 0; i < 300; ++i) {

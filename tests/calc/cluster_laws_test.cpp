@@ -29,7 +29,7 @@ void check_same(const TrainEstimate& a, const TrainEstimate& b) {
 
 }  // namespace
 
-TEST_CASE("no part of a step is negative, and its time without pipeline stalls never exceeds the step",
+TEST_CASE("no part of a step's time is negative, and a step without its pipeline stalls is never longer than the step",
           "[cluster][train]") {
   Cases cases(1);
   for (int i = 0; i < 2000; ++i) {

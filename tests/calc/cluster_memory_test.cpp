@@ -102,7 +102,9 @@ TEST_CASE("each ZeRO stage uses the memory given by Rajbhandari's formulas", "[c
       }
 }
 
-TEST_CASE("7.5 B parameters over 64 ranks take 120, 31.4, 16.6 and 1.9 GB", "[cluster][memory]") {
+TEST_CASE(
+    "states of 7.5 B parameters over 64 ranks take 120, 31.4, 16.6 and 1.9 GB without ZeRO and in its three stages",
+    "[cluster][memory]") {
   // arXiv:1910.02054, figure 1. All 7.5e9 parameters are in one row; 64 divides them.
   Prices p = price(even(), {.seq = 8, .global_batch = 64}, {}, {});
   for (LayerPrice& row : p.rows) row.learned = {};
@@ -148,7 +150,7 @@ TEST_CASE("in a pipeline, ZeRO-2 keeps a stage's full gradients until their redu
   CHECK(stages(c).all[0].memory.buckets == Bytes(4 * (2 * table + norm)));
 }
 
-TEST_CASE("experts without replicas are in none of a pipeline's gradient buckets", "[cluster][memory]") {
+TEST_CASE("gradients of experts without replicas are not put in a pipeline's gradient buckets", "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.ep = 4, .pp = 2, .dp = 4, .zero = Zero::gradients}, any_links};
   c.arch.layers = 4;
   c.arch.moe.layers = LayerSet::all(4);

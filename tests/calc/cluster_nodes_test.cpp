@@ -90,7 +90,7 @@ TEST_CASE("DeepSeek-V3's tokens cross the network once per node and are forwarde
   CHECK(bytes(limited, 0) == Approx(7.0 / 8 * all).epsilon(1e-12));
 }
 
-TEST_CASE("a token sent once per rank is sent once to each rank that it reaches", "[cluster][nodes]") {
+TEST_CASE("with one copy per rank, a token is sent once to each rank that has any of its experts", "[cluster][nodes]") {
   // 100 tokens of 4,096 bytes, each sent to 8 of 128 experts on 2 ranks. All 8 are on one rank with probability 2 C(64,
   // 8) / C(128, 8).
   const ExpertRouting r{.top_k = 8, .experts = 128};

@@ -104,8 +104,9 @@ TEST_CASE("a paired slot takes no longer than a forward followed by a backward",
   CHECK(paired_seconds(hidden, chunk(4, 0), 1) == Seconds(11));
 }
 
-TEST_CASE("only DualPipe and DualPipe-V pair chunk q with the chunk equally far from the other end",
-          "[cluster][pairs]") {
+TEST_CASE(
+    "only DualPipe and DualPipe-V pair each chunk with its mirror image, the chunk equally far from the other end",
+    "[cluster][pairs]") {
   const std::vector<ChunkSeconds> chunks{chunk(1, 9), chunk(2, 0), chunk(4, 0), chunk(8, 1)};
   for (const Schedule s : pipeline_tests::all_schedules) {
     const bool paired = s == Schedule::dualpipe || s == Schedule::dualpipe_v;

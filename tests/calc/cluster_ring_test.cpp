@@ -69,7 +69,8 @@ TEST_CASE("a ring exposes the excess of messages over core steps, plus the retur
     }
 }
 
-TEST_CASE("four ranks with a core of 8 and messages of 3 expose 3 forward and 15 backward", "[cluster][ring]") {
+TEST_CASE("a ring of four ranks with an 8 s core and 3 s messages exposes 3 s forward and 15 s backward",
+          "[cluster][ring]") {
   // Forward: 3 messages of 3 over 3 steps of 2. Backward, with an equal core: 3 x (3 + 3) over 3 x 2, plus 3 back.
   const CollectiveCall forward{.group = Group::context, .op = CollectiveOp::p2p, .messages = 3, .bytes = {}},
       backward{.group = Group::context, .op = CollectiveOp::p2p, .messages = 7, .bytes = {}};

@@ -74,7 +74,7 @@ TEST_CASE("residual streams are mixed before and after each half and summed befo
 
 // In each layer a window of 5 rows of width 8; then pooled rows of width 8 and index keys of width 4 every 2 tokens, or
 // pooled rows of width 8 every 4 tokens.
-TEST_CASE("pooled keys are cached per group, and windows up to their length", "[memory][compressed]") {
+TEST_CASE("pooled keys are cached per group, and window keys only up to the window length", "[memory][compressed]") {
   const Arch a = even_compressed();
   for (const Count context : {5, 8, 103})
     CHECK(cache_bytes(a, {}, context) == Bytes(2 * (3 * 5 * 8 + context / 2 * (8 + 4) + context / 4 * 8)));

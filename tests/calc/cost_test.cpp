@@ -56,7 +56,7 @@ TEST_CASE("accumulated gradients are read before they are written", "[cost]") {
   CHECK(backward(Linear{.rows = 3, .in = 5, .out = 7}, p).moved.weights == 2 * 5 * 7 + 2 * 4 * 5 * 7);
 }
 
-TEST_CASE("a matmul's parameters are its matrix and bias; a tied matmul's belong to the table", "[cost]") {
+TEST_CASE("a matmul's parameters are its matrix and bias, except that a tied matrix belongs to the table", "[cost]") {
   Learned l = learned(Linear{.rows = 3, .in = 5, .out = 7, .bias = true});
   CHECK(l.total == 5 * 7 + 7);
   CHECK(l.matmul == 5 * 7);
@@ -68,7 +68,7 @@ TEST_CASE("a matmul's parameters are its matrix and bias; a tied matmul's belong
   CHECK(l.factored == 0);
 }
 
-TEST_CASE("all but top_k experts are idle, and Adafactor factors each expert separately", "[cost]") {
+TEST_CASE("all but top_k experts are inactive, and Adafactor factors each expert separately", "[cost]") {
   const Learned l = learned(Linear{.rows = 6, .in = 5, .out = 7, .groups = 11, .top_k = 2, .bias = true});
   CHECK(l.total == 11 * (35 + 7));
   CHECK(l.idle == 9 * (35 + 7));

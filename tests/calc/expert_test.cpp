@@ -217,7 +217,8 @@ TEST_CASE("expert-parallel traffic matches the textbook", "[textbook][expert]") 
     }
 }
 
-TEST_CASE("all ranks together do the model's work, plus the listed replicated operators", "[contract][expert]") {
+TEST_CASE("all ranks together do the model's work, plus the work of operators listed as replicated",
+          "[contract][expert]") {
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 60)) {
       CAPTURE(l.tp, l.sp, l.cp, l.ep, l.etp, l.dp);
@@ -233,7 +234,7 @@ TEST_CASE("all ranks together do the model's work, plus the listed replicated op
     }
 }
 
-TEST_CASE("the weights of all ranks are the model's plus the listed replicas", "[contract][expert]") {
+TEST_CASE("all ranks together store the model's weights, plus the weights listed as replicated", "[contract][expert]") {
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 60)) {
       CAPTURE(l.tp, l.sp, l.cp, l.ep, l.etp, l.dp);
@@ -372,8 +373,9 @@ TEST_CASE("tensor ranks reduce gradients of a router on token shards, but not of
   CHECK(divided == 2 * (3 * hidden * 16 + 2 * 16 + hidden));
 }
 
-TEST_CASE("expert ranks are drawn from other dimensions, divide the number of experts evenly and route separate tokens",
-          "[contract][layout]") {
+TEST_CASE(
+    "expert ranks are taken from other parallel dimensions, divide the expert count evenly and route separate tokens",
+    "[contract][layout]") {
   const auto of = [](const Layout& l) { return flaw(even_moe(), l); };
   CHECK(of({.ep = 8, .dp = 8}) == LayoutFlaw::none);
   CHECK(of({.ep = 16, .dp = 16}) == LayoutFlaw::experts);

@@ -297,7 +297,7 @@ TEST_CASE("non-adjacent layers can be frozen, and every layer belongs to one kin
   }
 }
 
-TEST_CASE("a router without backward saves only the choice that trained experts read", "[freeze]") {
+TEST_CASE("a router without backward saves only the expert choices that trained experts read", "[freeze]") {
   const Arch a = even_moe();
   const SetOf<FreezePart> before =
       parts({FreezePart::embedding, FreezePart::norm, FreezePart::attention, FreezePart::router});

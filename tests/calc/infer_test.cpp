@@ -278,7 +278,7 @@ TEST_CASE("the largest batch and context fit, and one more does not", "[contract
       }
 }
 
-TEST_CASE("a context never exceeds the learned positions", "[contract][infer]") {
+TEST_CASE("the longest context never exceeds the number of learned positions", "[contract][infer]") {
   Arch a = even();
   a.position = Position::learned;
   a.position_rows = 1024;

@@ -96,7 +96,7 @@ TEST_CASE("the times of Llama-3.1-70B on four H100 match the reference plus comm
 
 // ---- Inference and memory
 
-TEST_CASE("a cache counts KV heads rather than query heads or the hidden size", "[known-errors]") {
+TEST_CASE("cache size depends on KV heads rather than on query heads or the hidden size", "[known-errors]") {
   const Plan p;
   CHECK(cache_bytes_per_token(llama31_8b(), p) == Bytes(131072));   // MHA would take 4 times as much
   CHECK(cache_bytes_per_token(llama31_70b(), p) == Bytes(327680));  // MHA would take 8 times as much
@@ -114,7 +114,8 @@ TEST_CASE("a cache supports a head width other than hidden / heads", "[known-err
   CHECK(shape_of<Linear>(first_block(a, {}), "attn.q").out == 4096);
 }
 
-TEST_CASE("a latent cache counts its rank and shared key rather than its heads", "[known-errors]") {
+TEST_CASE("latent cache size depends on the low rank and the shared key rather than on the number of heads",
+          "[known-errors]") {
   Arch a = even_latent();  // DeepSeek-V3
   a.layers = 61;
   a.heads = a.kv_heads = 128;
@@ -311,7 +312,7 @@ TEST_CASE("the optimizer both reads and writes its states", "[known-errors]") {
   CHECK(optimizer_traffic(s, p) == Bytes(30 * 8030261248));  // reads 16, writes 14
 }
 
-TEST_CASE("attention conventions differ at long contexts", "[known-errors]") {
+TEST_CASE("FLOPs under different attention conventions diverge at long contexts", "[known-errors]") {
   Plan p = micro_batch_of(131072);
   const auto model = [&](AttentionFlops c) {
     p.attention_flops = c;
@@ -334,7 +335,7 @@ TEST_CASE("time and memory include the embedding and the head", "[known-errors]"
   CHECK(train(headless, p, h100).bound.total().value < train(llama31_8b(), p, h100).bound.total().value);
 }
 
-TEST_CASE("norms count only their own width", "[known-errors]") {
+TEST_CASE("a norm's parameters depend only on its width", "[known-errors]") {
   CHECK(parameters(gpt3_175b()).norm == 96 * 4 * 12288 + 2 * 12288);
   CHECK(parameters(llama31_8b()).norm == 65 * 4096);
 }

@@ -170,7 +170,7 @@ TEST_CASE("Muon's matmuls run in bf16 even if the blocks' matmuls run in fp8", "
   CHECK(train(even(), narrow, {}, c).bound[Part::optimizer] == train(even(), muon(), {}, c).bound[Part::optimizer]);
 }
 
-TEST_CASE("ranks with sharded states divide whole matrices", "[muon]") {
+TEST_CASE("ranks with sharded optimizer states distribute whole matrices among themselves", "[muon]") {
   const double all = compute_of(even(), muon());
   const double largest = seconds(iterated({{1, 1, 64, 128}}));
   for (const Count d : {1, 2, 4, 8}) {

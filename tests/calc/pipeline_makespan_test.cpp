@@ -129,7 +129,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("one rank takes m (F + B + W)") {
+TEST_CASE("a pipeline of one rank takes m (F + B + W)") {
   for (const Schedule s :
        {Schedule::gpipe, Schedule::one_f_one_b, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_1p, Schedule::zb_2p}) {
     const Pipeline p{s, 1, 1, 37};
@@ -162,7 +162,7 @@ TEST_CASE("GPipe, 1F1B and interleaved have exactly the textbook's bubble in who
 
 // arXiv:2401.10241, table 1: (P-1)(T_F + T_B - T_W) and (P-1)(T_F + T_B - 2 T_W), T_W <= T_B. In ZB-H2 every rank ends
 // later by as much as it begins later; an optimizer step that does not wait for all ranks makes up for this.
-TEST_CASE("ZB-H1 and ZB-H2 have the bubbles of their paper") {
+TEST_CASE("ZB-H1 and ZB-H2 have the bubbles stated in their paper") {
   for (const Count ranks : {2, 4, 8, 13})
     for (const auto& [f, b, w] : {std::array{1, 1, 1}, {10, 11, 9}, {10, 10, 6}, {11, 10, 9}, {10, 12, 8}}) {
       const textbook::StageTimes stage{1.0 * f, 1.0 * (b + w), 1.0 * w, 0};

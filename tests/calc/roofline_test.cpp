@@ -82,7 +82,8 @@ TEST_CASE("an estimate uses measured efficiencies and a bound does not", "[contr
   CHECK_FALSE(has_estimate(device(100, 10).device, Plan{}));
 }
 
-TEST_CASE("the exposed share of the shorter of compute and memory time is added", "[cost][roofline]") {
+TEST_CASE("an operator's time includes the exposed share of the shorter of its compute and memory time",
+          "[cost][roofline]") {
   Rates r = rates;
   r.exposed = 0.75;
   Time t = op_time(cost_of(1000, 20, 20, 20), op_rates(r));  // 10 s against 6 s

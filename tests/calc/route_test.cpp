@@ -129,7 +129,7 @@ TEST_CASE("a route describes the group with the fewest ranks in a node", "[clust
   CHECK(uneven > 10000);
 }
 
-TEST_CASE("a long line has the same route as a shorter one that begins and ends at the same positions in a node",
+TEST_CASE("the route of a group with a long repeating pattern of positions in nodes counts every node and rank",
           "[cluster][route]") {
   const Cluster c = in_nodes(8);
   // 1,000 ranks at a stride of 3: 0, 3, 6 | 9, 12, 15 | 18, 21, then repeating. 8 ranks per 3 nodes: 375 nodes, the
@@ -139,7 +139,7 @@ TEST_CASE("a long line has the same route as a shorter one that begins and ends 
   CHECK(route(c, {.dp = 8001}, Group::data)[1] == Meeting{1001, 1, 8001});
 }
 
-TEST_CASE("each of three levels counts the parts that it joins", "[cluster][route]") {
+TEST_CASE("with three network levels, a route counts the parts that each level joins", "[cluster][route]") {
   Cluster c = in_nodes(8);
   c.levels[1].ranks = 32;
   c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(1), .latency = {}});
@@ -199,7 +199,8 @@ TEST_CASE("a group that crosses nodes does not use the link inside a node", "[cl
   CHECK(outermost_level(c, {.tp = 3, .dp = 2}, Group::tensor) == 0);
 }
 
-TEST_CASE("the link of a group connects every group of its kind", "[cluster][route]") {
+TEST_CASE("if any group of a parallel dimension crosses nodes, all groups of that dimension use the network link",
+          "[cluster][route]") {
   Layouts layouts(3);
   for (int i = 0; i < 1000; ++i) {
     const Layout l = layouts.any();

@@ -84,7 +84,7 @@ TEST_CASE("whichever quantity is given, the optimum satisfies 6 N D = C", "[scal
       CHECK(training_flops(o.params, o.tokens) == Approx(o.compute).epsilon(1e-14));
 }
 
-TEST_CASE("the rule of twenty gives N = sqrt(C / 120), and other ratios scale the tokens", "[scaling]") {
+TEST_CASE("20 tokens per parameter give N = sqrt(C / 120), and other ratios scale the tokens", "[scaling]") {
   CHECK(optimum_for_compute(rule_of_thumb(), 1.2e22).params == Approx(1e10));
   CHECK(optimum_for_compute(rule_of_thumb(), 1.2e22).tokens == Approx(2e11));
   CHECK(optimum_for_params(rule_of_thumb(200), 1e9).tokens == Approx(2e11));

@@ -63,7 +63,7 @@ TEST_CASE("Goon, first stage §1.1.4: an MLP has 2FD^2 weights and (F + 1) D bia
   CHECK(dense_mlp_parameters(test::gpt3()) == Count{2} * 4 * 12288 * 12288 + Count{5} * 12288);
 }
 
-TEST_CASE("Goon, first and second stage (2.1): the MLP caches (2F + 1) BSD values; the D is missing in print",
+TEST_CASE("Goon, first and second stage (2.1): the MLP caches (2F + 1) BSD values, and the printed formula omits the D",
           "[seed]") {
   SeedActivations s{3, 16, 1, 24, 4, 4, 1};
   CHECK(seed_mlp_activations(s) == Fraction((2 * 4 + 1) * 3 * 16 * 24 + 3 * 16 * 24));  // plus a mask
@@ -76,9 +76,7 @@ TEST_CASE("Goon, first stage §2.1: single precision takes 16 bytes per paramete
 
 // ---- Goon, second stage
 
-TEST_CASE(
-    "Goon, second stage: mixed states cost a sixth more, or an eighth with gradients, rather than more than double",
-    "[seed]") {
+TEST_CASE("Goon, second stage: mixed precision increases states by a sixth, or by an eighth with gradients", "[seed]") {
   const StatePreset fp32 = *state_preset("adam_fp32"), mixed = *state_preset("adam_mixed_fp32_grads");
   CHECK(Fraction(Exact(mixed.weights + mixed.optimizer), fp32.weights + fp32.optimizer) == Fraction(Exact(7), 6));
   CHECK(Fraction(Exact(mixed.total()), fp32.total()) == Fraction(Exact(9), 8));
@@ -86,7 +84,9 @@ TEST_CASE(
 
 // ---- Wolfe
 
-TEST_CASE("Wolfe: the listings have 4d^2 + 4d, 8d^2 + 5d and norms of 4d per block, with or without biases", "[seed]") {
+TEST_CASE(
+    "Wolfe: the listings have 4d^2 + 4d parameters per attention, 8d^2 + 5d per MLP and 4d for norms; biases are 9d",
+    "[seed]") {
   const Count d = 768;
   CHECK(attention_parameters(wolfe(true)) == 4 * d * d + 4 * d);
   CHECK(attention_parameters(wolfe(false)) == 4 * d * d);
@@ -95,7 +95,7 @@ TEST_CASE("Wolfe: the listings have 4d^2 + 4d, 8d^2 + 5d and norms of 4d per blo
   CHECK(parameters(wolfe(false)).norm == 12 * 4 * d + 2 * d);
 }
 
-TEST_CASE("Wolfe: the listing with its untied head has 163 M parameters, and GPT-2 has 124 M", "[seed]") {
+TEST_CASE("Wolfe: with its untied head the listed model has 163 M parameters, and GPT-2 has 124 M", "[seed]") {
   CHECK(parameters(wolfe(true)).total() == 163'087'441);
   CHECK(parameters(wolfe(false)).total() == 162'954'240);
   CHECK(wolfe_parameters(12, 768, 50257, 1024, true) == 163'087'441);
@@ -103,13 +103,13 @@ TEST_CASE("Wolfe: the listing with its untied head has 163 M parameters, and GPT
   CHECK(gpt2_parameters(12, 768, 3072, 50257, 1024) == 124'439'808);
 }
 
-TEST_CASE("Wolfe: scores of T tokens are T^2 pairs and 4T^2 d FLOPs per layer", "[seed]") {
+TEST_CASE("Wolfe: scores of T tokens cover T^2 query-key pairs and cost 4T^2 d FLOPs per layer", "[seed]") {
   Arch a = wolfe(false);
   a.layers = 1;
   CHECK(forward_flops(a, {.batch = 1, .seq = 100}).core == Flops(4 * 100 * 100 * 768));
 }
 
-TEST_CASE("Wolfe: more heads of d/H leave the parameters of MHA unchanged, but not of GQA", "[seed]") {
+TEST_CASE("Wolfe: more heads of width d/H leave MHA's parameter count unchanged, but not GQA's", "[seed]") {
   Arch a = wolfe(true);
   const Count before = attention_parameters(a);
   a.heads = a.kv_heads = 24;
@@ -119,13 +119,15 @@ TEST_CASE("Wolfe: more heads of d/H leave the parameters of MHA unchanged, but n
   CHECK(attention_parameters(a) < before);
 }
 
-TEST_CASE("Wolfe: a SwiGLU MLP has three matrices, and LLaMA-7B's is 8/3 wide, Llama-3-8B's 3.5", "[seed]") {
+TEST_CASE("Wolfe: a SwiGLU MLP has three matrices; its width is about 8/3 d in LLaMA-7B and 3.5 d in Llama-3-8B",
+          "[seed]") {
   CHECK(dense_mlp_parameters(test::llama3_8b()) == Count{3} * 4096 * 14336);
   CHECK(11008.0 / 4096 == 2.6875);
   CHECK(14336.0 / 4096 == 3.5);
 }
 
-TEST_CASE("Wolfe: Gemma-7B needs a gated MLP and two norms per layer for its published count", "[seed]") {
+TEST_CASE("Wolfe: Gemma-7B reaches its published parameter count only with a gated MLP and two norms per layer",
+          "[seed]") {
   Arch a = test::llama3_8b();
   a.layers = 28;
   a.hidden = a.embedding_width = 3072;
@@ -156,7 +158,8 @@ TEST_CASE("Wolfe: a parallel block halves the all-reduces", "[seed]") {
   CHECK(tensor_parallel_train(l) == Fraction(2) * one);
 }
 
-TEST_CASE("Wolfe: MQA divides the cache by the heads, and K and V take 2D d_h parameters instead of 2D^2", "[seed]") {
+TEST_CASE("Wolfe: MQA divides the cache by the number of heads, and K and V take 2D d_h parameters instead of 2D^2",
+          "[seed]") {
   Arch a = wolfe(false);
   const Bytes all = kv_bytes_per_token(a, 2);
   const Count weights = attention_parameters(a);
@@ -178,7 +181,7 @@ TEST_CASE("Jia §1.3: the loss to minimize is the negative log-likelihood", "[se
   CHECK(-std::log(0.9) < -std::log(0.1));  // without the minus the worse model has the smaller loss
 }
 
-TEST_CASE("Jia §2.2: LayerNorm and RMSNorm of 100, 200, 100, 0", "[seed]") {
+TEST_CASE("Jia §2.2: LayerNorm and RMSNorm of (100, 200, 100, 0) round to the printed values", "[seed]") {
   const Four x{100, 200, 100, 0};
   const Four centered{x[0] - mean(x), x[1] - mean(x), x[2] - mean(x), x[3] - mean(x)};
   CHECK(mean(x) == 100);
@@ -189,15 +192,18 @@ TEST_CASE("Jia §2.2: LayerNorm and RMSNorm of 100, 200, 100, 0", "[seed]") {
   CHECK(x[1] / rms(x) == Approx(1.632993).epsilon(1e-6));
 }
 
-TEST_CASE("Jia §2.4, §2.5: heads of d/n give 4d^2; Llama-3-8B has groups of 4 and an MLP 3.5 wide", "[seed]") {
+TEST_CASE(
+    "Jia §2.4, §2.5: heads of width d/n give 4d^2 weights; Llama-3-8B has 4 queries per key and an MLP of width 3.5 d",
+    "[seed]") {
   CHECK(attention_parameters(wolfe(false)) == 4 * 768 * 768);
   const Arch a = test::llama3_8b();
   CHECK(a.heads / a.kv_heads == 4);
   CHECK(dense_mlp_parameters(a) == 3 * a.hidden * a.mlp_width);
 }
 
-TEST_CASE("Jia §2.6.1: a step is td + d^2 per layer, and the omitted head is 7% of Llama-3-8B's matmul weights",
-          "[seed]") {
+TEST_CASE(
+    "Jia §2.6.1: a step of decoding costs td + d^2 per layer; the omitted head is 7% of Llama-3-8B's matmul weights",
+    "[seed]") {
   const Arch a = test::llama3_8b();
   CHECK(static_cast<double>(head_matmul_parameters(a)) / static_cast<double>(matmul_parameters(a)) ==
         Approx(0.07).epsilon(1e-3));
@@ -207,13 +213,15 @@ TEST_CASE("Jia §2.6.1: a step is td + d^2 per layer, and the omitted head is 7%
   CHECK(steps == flops(2, 64, matmul_parameters(a)) + flops(4, 32, 4096, 64 * 65 / 2));
 }
 
-TEST_CASE("Jia §2.6.1: memory is 2 G d_h p L T, linear in T; Llama-3-8B's d is less than its context", "[seed]") {
+TEST_CASE(
+    "Jia §2.6.1: memory for the cache is 2 G d_h p L T bytes, linear in T; Llama-3-8B's d is less than its context",
+    "[seed]") {
   const Arch a = test::llama3_8b();
   CHECK(kv_cache_bytes(a, 1, 1000, 2) == Bytes(Count{2} * 8 * 128 * 2 * 32 * 1000));
   CHECK(a.hidden < 8192);
 }
 
-TEST_CASE("Jia §2.7: Llama-3-405B, component by component", "[seed]") {
+TEST_CASE("Jia §2.7: each component of Llama-3-405B has the printed parameter count", "[seed]") {
   const Arch a = llama405(128000);
   const ParameterSums s = parameters(a);
   CHECK(a.hidden / a.heads == 128);
@@ -230,7 +238,9 @@ TEST_CASE("Jia §2.7: Llama-3-405B, component by component", "[seed]") {
   CHECK(static_cast<double>(s.mlp) / static_cast<double>(s.total()) == Approx(0.81256).epsilon(1e-5));
 }
 
-TEST_CASE("Jia §2.7: a fourth MLP matrix would give 516 B; the tokenizer's 128256 rows give the checkpoint", "[seed]") {
+TEST_CASE(
+    "Jia §2.7: a fourth MLP matrix would give 516 B parameters; 128256 vocabulary rows give the checkpoint's count",
+    "[seed]") {
   const Count total = parameters(llama405(128000)).total();
   CHECK(static_cast<double>(total + 109'924'319'232) == Approx(515.8e9).epsilon(1e-4));
   CHECK(parameters(llama405(128256)).total() == 405'853'388'800);

@@ -40,11 +40,11 @@ TEST_CASE("Goon §1.1: the tables have (V + K) D parameters once, not (V + S) D 
   CHECK(100.0 * 642'723'840 / 617'558'016 - 100 == Approx(4.1).epsilon(0.01));
 }
 
-TEST_CASE("Goon §1.2: two LayerNorms have 4D parameters per layer, not 2D, and there is a final one", "[seed]") {
+TEST_CASE("Goon §1.2: two LayerNorms per layer have 4D parameters, not 2D, and a final norm adds 2D", "[seed]") {
   CHECK(parameters(test::gpt3()).norm == 96 * 4 * 12288 + 2 * 12288);
 }
 
-TEST_CASE("Goon §1.3: attention has 4D^2 weights and 4D biases, MQA 2D^2 + 2D d_h", "[seed]") {
+TEST_CASE("Goon §1.3: attention has 4D^2 weights and 4D biases, and MQA has 2D^2 + 2D d_h weights", "[seed]") {
   Arch a = test::gpt3();
   const Count d = 12288;
   CHECK(attention_parameters(a) == 4 * d * d + 4 * d);
@@ -54,7 +54,7 @@ TEST_CASE("Goon §1.3: attention has 4D^2 weights and 4D biases, MQA 2D^2 + 2D d
   CHECK(attention_parameters(a) == 2 * d * d + 2 * d * 128);
 }
 
-TEST_CASE("Goon §1.4 and footnote 18: the MLP has 2ED^2 weights, twice the attention's, and (E + 1) D biases",
+TEST_CASE("Goon §1.4 and footnote 18: the MLP has 2ED^2 weights, twice as many as attention, and (E + 1) D biases",
           "[seed]") {
   Arch a = test::gpt3();
   const Count d = 12288;
@@ -63,13 +63,14 @@ TEST_CASE("Goon §1.4 and footnote 18: the MLP has 2ED^2 weights, twice the atte
   CHECK(dense_mlp_parameters(a) == 2 * attention_parameters(a));
 }
 
-TEST_CASE("Goon §1.5, §1.6: the listing has (4 + 2E) LD^2 + (9 + E) LD + (V + K) D + 2D parameters, the tied head once",
+TEST_CASE("Goon §1.5 and §1.6: a GPT with a tied head has (4 + 2E) LD^2 + (9 + E) LD + (V + K) D + 2D parameters",
           "[seed]") {
   CHECK(gpt2_parameters(3, 32, 128, 101, 16) == 41'920);
   CHECK(parameters(test::gpt3()).lm_head == 0);
 }
 
-TEST_CASE("Goon (1.11): the loss averages logarithms, and perplexity is an inverse geometric mean", "[seed]") {
+TEST_CASE("Goon (1.11): the loss averages logarithms, and perplexity is an inverse geometric mean of probabilities",
+          "[seed]") {
   const double p = 0.5, q = 0.125;
   const double loss = -(std::log(p) + std::log(q)) / 2;
   CHECK(loss == Approx(std::log(4)));
@@ -77,7 +78,9 @@ TEST_CASE("Goon (1.11): the loss averages logarithms, and perplexity is an inver
   CHECK(std::exp(loss) == Approx(1 / std::sqrt(p * q)));  // footnote 14
 }
 
-TEST_CASE("Goon (2.1), (2.3), (2.4): Adam's states take 16 bytes, and 18 in mixed precision", "[seed]") {
+TEST_CASE(
+    "Goon (2.1), (2.3), (2.4): weights, gradients and Adam states take 16 bytes per parameter, 18 in mixed precision",
+    "[seed]") {
   const StatePreset fp32 = *state_preset("adam_fp32"), mixed = *state_preset("adam_mixed_fp32_grads");
   CHECK(fp32.weights == 4);
   CHECK(fp32.optimizer == 2 * fp32.weights);
@@ -88,7 +91,7 @@ TEST_CASE("Goon (2.1), (2.3), (2.4): Adam's states take 16 bytes, and 18 in mixe
   CHECK(mixed.total() == 18);
 }
 
-TEST_CASE("Goon (2.2): the leading term is 0.38% below GPT-3 and 26% below Llama-3-8B", "[seed]") {
+TEST_CASE("Goon (2.2): the leading term is 0.38% below GPT-3's parameter count and 26% below Llama-3-8B's", "[seed]") {
   const Fraction gpt3 = seed_parameters(96, 12288, 4);
   CHECK(gpt3 == Fraction(173'946'175'488));
   CHECK(100 * (174'604'259'328 / gpt3.value() - 1) == Approx(0.38).epsilon(0.01));
@@ -110,7 +113,8 @@ TEST_CASE("Goon §2.1.3: activations are linear in the batch and quadratic in th
   CHECK(seed_activations(s) == Fraction(2) * one + Fraction(Count{5} * 96 * 96 * 2 * 1024 * 1024));
 }
 
-TEST_CASE("Goon (2.5): 5D + 2AS cached values, and masks of a byte", "[seed]") {
+TEST_CASE("Goon (2.5): attention saves 5D + 2AS values per token, and its dropout masks take one byte per element",
+          "[seed]") {
   const SeedActivations s{1, 2048, 1, 12288, 96, 4, 1};
   CHECK(seed_attention_activations(s) == Fraction(2048 * (5 * 12288 + 2 * 96 * 2048 + 12288 + 96 * 2048)));
   CHECK(seed_attention_activations(gpt3_activations(2048, 2)) == Fraction(219'848'638'464));
@@ -123,13 +127,16 @@ TEST_CASE("Goon (2.6) and §2.1.3: the MLP saves 19BDLS, the norms 2pBDLS, and t
   CHECK(logits.value() / (34.0 * 8192 * 4096 * 32) == Approx(0.115).epsilon(2e-3));  // Llama-3-8B
 }
 
-TEST_CASE("Goon (2.7), (2.8): all layers hold 34D + 5AS at two bytes and 66D + 9AS, not 15, at four", "[seed]") {
+TEST_CASE("Goon (2.7), (2.8): a layer saves 34D + 5AS bytes per token in 16 bits, and 66D + 9AS, not 15AS, in 32 bits",
+          "[seed]") {
   const Count bls = Count{96} * 2048;
   CHECK(seed_activations(gpt3_activations(2048, 2)) == Fraction(bls * (34 * 12288 + 5 * 96 * 2048)));
   CHECK(seed_activations(gpt3_activations(2048, 4)) == Fraction(bls * (66 * 12288 + 9 * 96 * 2048)));
 }
 
-TEST_CASE("Goon (2.9) follows with 9, and balances the cost of states with the savings of activations", "[seed]") {
+TEST_CASE(
+    "Goon (2.9): the break-even batch follows from 9AS, and its activation savings equal the extra bytes of states",
+    "[seed]") {
   const Count d = GENERATE(4096, 12288), a = 32, s = 512, layers = 7;
   const Fraction batch = mixed_precision_break_even_batch(d, a, s);
   const SeedActivations four{1, s, layers, d, a, 4, 4}, two{1, s, layers, d, a, 4, 2};
@@ -140,13 +147,13 @@ TEST_CASE("Goon (2.9) follows with 9, and balances the cost of states with the s
   CHECK_FALSE(with_15 == batch);
 }
 
-TEST_CASE("Goon §2.1.3: mixed precision saves memory from about one sequence on", "[seed]") {
+TEST_CASE("Goon §2.1.3: mixed precision saves memory from a batch of about one sequence upward", "[seed]") {
   CHECK(mixed_precision_break_even_batch(12288, 96, 2048) == Fraction(Exact(3), 2));
   CHECK(mixed_precision_break_even_batch(8192, 128, 2048) == Fraction(Exact(3), 5));
   CHECK(mixed_precision_break_even_batch(4096, 32, 512) == Fraction(4));
 }
 
-TEST_CASE("Goon §2.2: a layer all-reduces twice forward and twice backward, the tied table once", "[seed]") {
+TEST_CASE("Goon §2.2: a layer runs two all-reduces forward and two backward", "[seed]") {
   const Count bytes = 2 * 3 * 8 * 2;
   const Fraction one(Exact(2) * bytes * 3, 4);
   CHECK(tensor_parallel_train({.batch = 2, .seq = 3, .hidden = 8, .precision = 2, .ranks = 4}) == Fraction(4) * one);
@@ -170,11 +177,12 @@ TEST_CASE("Goon footnote 22: the loss needs every shard of the vocabulary", "[se
   CHECK(loss > ignoring + 1);
 }
 
-TEST_CASE("Goon (2.12), (E.1): a rank of eight holds an eighth of the matrices", "[seed]") {
+TEST_CASE("Goon (2.12), (E.1): each of eight ranks stores an eighth of the matrices", "[seed]") {
   CHECK(seed_parameters(96, 12288, 4, 0, 8) == Fraction(21'743'271'936));
 }
 
-TEST_CASE("Goon (2.13), (2.14), §2.3: tensor parallelism leaves 10 + 24/T, sequence parallelism 34/T", "[seed]") {
+TEST_CASE("Goon (2.13), (2.14), §2.3: tensor parallelism reduces 34 to 10 + 24/T, and sequence parallelism to 34/T",
+          "[seed]") {
   SeedActivations s = gpt3_activations(2048, 2, 8);
   const Count bls = Count{96} * 2048;
   CHECK(seed_activations(s) == Fraction(bls * (13 * 12288 + 5 * 96 / 8 * 2048)));
@@ -202,11 +210,12 @@ TEST_CASE("Goon (2.16), (2.17): GPT-3's states are 2926 GiB, twice the printed 1
   CHECK(std::floor(in_gib(printed.optimizer)) == 975);
 }
 
-TEST_CASE("Goon §2.6: the token embedding is 0.35% of GPT-3", "[seed]") {
+TEST_CASE("Goon §2.6: the token embedding has 0.35% of GPT-3's parameters", "[seed]") {
   CHECK(100.0 * 617'558'016 / 174'563'733'504 == Approx(0.354).epsilon(1e-3));
 }
 
-TEST_CASE("Goon (2.18): 3.7e-2 GiB per token, and the scores exceed the rest at 870 tokens", "[seed]") {
+TEST_CASE("Goon (2.18): activations take 3.7e-2 GiB per token, and the scores exceed the rest from 870 tokens on",
+          "[seed]") {
   const Gpt3CaseStudy g = gpt3_case_study(Gpt3States::corrected);
   CHECK(g.linear_per_token == Bytes(40'108'032));
   CHECK(g.quadratic_per_token2 == Bytes(46'080));
@@ -214,7 +223,8 @@ TEST_CASE("Goon (2.18): 3.7e-2 GiB per token, and the scores exceed the rest at 
   CHECK(activation_crossover_seq(12288, 96).value() == Approx(870.4));  // 10^3 is printed
 }
 
-TEST_CASE("Goon (2.19): activations of a sequence of 2048 are 0.09 of the states, not 0.2", "[seed]") {
+TEST_CASE("Goon (2.19): the activations of 2048 tokens take 0.09 times the bytes of the states, not 0.2 times",
+          "[seed]") {
   CHECK(gpt3_case_study(Gpt3States::corrected).activation_ratio(2048) == Approx(0.0877).epsilon(1e-3));
   CHECK(gpt3_case_study(Gpt3States::printed).activation_ratio(2048) == Approx(0.1753).epsilon(1e-3));
   CHECK(3e-2 * 2048 * (1 + 2.048) / 1463 == Approx(0.128).epsilon(2e-3));  // from the printed (2.18)
@@ -229,7 +239,7 @@ TEST_CASE("Goon (2.20): at T = 8 a rank holds 366 GiB of states, and 375 with th
   CHECK(right.sharded_quadratic.value() / gib == Approx(5.364e-6).epsilon(1e-3));
 }
 
-TEST_CASE("Goon §3.1: the matmuls of a layer take 8BSD^2, 4BDS^2 and 4EBSD^2", "[seed]") {
+TEST_CASE("Goon §3.1: the matmuls of a layer take 8BSD^2, 4BDS^2 and 4EBSD^2 FLOPs", "[seed]") {
   const Count b = 2, s = 2048, d = 12288;
   const ForwardFlops f = forward_flops(test::gpt3(), {.batch = b, .seq = s, .head = Head::none});
   CHECK(f.linear == 96 * (flops(8, b, s, d, d) + flops(4, 4, b, s, d, d)));
@@ -237,19 +247,19 @@ TEST_CASE("Goon §3.1: the matmuls of a layer take 8BSD^2, 4BDS^2 and 4EBSD^2", 
   CHECK(1 - (2.0 * d - 1) / (2.0 * d) < 5e-5);  // (2m - 1) n for 2mn
 }
 
-TEST_CASE("Goon §3: at S = D the attention core adds a sixth to 2BSN", "[seed]") {
+TEST_CASE("Goon §3: at S = D the attention core adds a sixth to the 2BSN FLOPs of the linear layers", "[seed]") {
   const ForwardFlops f = forward_flops(test::gpt3(), {.batch = 1, .seq = 12288, .head = Head::none});
   CHECK(6 * f.core == f.linear);
   CHECK(attention_flops_share(12288, 12288, 4) == Fraction(Exact(1), 7));
   CHECK(flops_crossover_seq(12288, 4) == 6 * 12288);
 }
 
-TEST_CASE("Goon §3.1: backward is four times tIJ, exactly twice forward, rather than five times", "[seed]") {
+TEST_CASE("Goon §3.1: backward takes 4tIJ FLOPs, exactly twice forward", "[seed]") {
   CHECK(linear_backward_flops(2048, 12288, 49152) == 2 * flops(2, 2048, 12288, 49152));
 }
 
 TEST_CASE(
-    "Goon (3.2), (3.3), footnote 26: GPT-3's sequence costs 2.2e15, 2.8% more than 6N per token; the head adds 6BDSV",
+    "Goon (3.2), (3.3), footnote 26: a GPT-3 sequence costs 2.2e15 FLOPs, 2.8% above 6NS, without the head's 6BDSV",
     "[seed]") {
   const Flops total = seed_train_flops(1, 96, 2048, 12288, 4);
   CHECK(total == Flops(2'196'824'232'296'448));
@@ -259,18 +269,20 @@ TEST_CASE(
   CHECK(real(3 * head) / real(total) == Approx(0.0035).epsilon(0.02));
 }
 
-TEST_CASE("Goon (3.4): 300e9 tokens take GPT-3 3.13e23 FLOPs", "[seed]") {
+TEST_CASE("Goon (3.4): training GPT-3 on 300e9 tokens takes 3.13e23 FLOPs", "[seed]") {
   CHECK(six_nd(173'946'175'488, 300'000'000'000) == 600'000'000 * flops(3, 173'946'175'488, 1000));
   CHECK(real(six_nd(173'946'175'488, 300'000'000'000)) == Approx(3.131e23).epsilon(1e-4));
 }
 
-TEST_CASE("Goon (3.5): with FLOPs per batch instead of per token, MFU is too large by the number of tokens", "[seed]") {
+TEST_CASE("Goon (3.5): with FLOPs per batch instead of per token, MFU is too large by a factor of the number of tokens",
+          "[seed]") {
   const FlopsPerSecond peak(312e12);
   const double per_batch = real(seed_train_flops(8, 96, 2048, 12288, 4)), tokens = 8 * 2048;
   CHECK(mfu(per_batch, 100, 8, peak) / mfu(per_batch / tokens, 100, 8, peak) == Approx(tokens));
 }
 
-TEST_CASE("Goon (6.1) and §6: the cache is 2pBDLS/T and exceeds the weights from 6D tokens on, not from D", "[seed]") {
+TEST_CASE("Goon (6.1) and §6: the cache takes 2pBDLS/T bytes and exceeds the weights from 6D tokens on, not from D",
+          "[seed]") {
   CHECK(seed_kv_cache(1, 2048, 8192, 60, 2) == Fraction(4'026'531'840));
   CHECK(seed_kv_cache(200, 2048, 8192, 60, 2, 4) == Fraction(201'326'592'000));
   const Count tokens = cache_crossover_tokens(8192, 4);
@@ -278,7 +290,8 @@ TEST_CASE("Goon (6.1) and §6: the cache is 2pBDLS/T and exceeds the weights fro
   CHECK(seed_kv_cache(1, tokens, 8192, 60, 2) == Fraction(2) * seed_parameters(60, 8192, 4));
 }
 
-TEST_CASE("Goon §7: a step with the cache costs 2BN and 4BLDS, and without it all of 2BSN", "[seed]") {
+TEST_CASE("Goon §7: a decode step costs 2BN + 4BLDS FLOPs with the cache, and 2BSN plus attention without it",
+          "[seed]") {
   Arch a = test::gpt3();
   const Count n = matmul_parameters(a);
   CHECK(decode_flops(a, 3, 2048) == flops(6, n) + flops(3, 4, 96, 12288, 2048));
@@ -286,7 +299,8 @@ TEST_CASE("Goon §7: a step with the cache costs 2BN and 4BLDS, and without it a
         flops(6, 2048, n));
 }
 
-TEST_CASE("Goon (7.2), left blank: decode starts at an intensity of B and saturates below the ridge", "[seed]") {
+TEST_CASE("Goon (7.2), which is blank: decode starts at an intensity of B and saturates below the ridge point",
+          "[seed]") {
   const auto falcon = [](Count batch) {
     return seed_decode_intensity(falcon_params, batch, falcon_layers, falcon_hidden, falcon_seq, 2);
   };
@@ -306,14 +320,17 @@ TEST_CASE("Goon footnote 31: Falcon-40B has 8 KV heads of 64, and a sequence's c
   CHECK(in_gib(kv_cache_bytes(a, 1, 2048, 2)) == Approx(0.234375));
 }
 
-TEST_CASE("Goon (8.1): 80 GiB is nominal, 4 GiB is 3.75", "[seed]") {
+TEST_CASE(
+    "Goon (8.1): the printed 80 GiB of weights are nominal, and the printed 4 GiB of cache per sequence are 3.75 GiB",
+    "[seed]") {
   CHECK(2 * seed_parameters(60, 8192, 4).value() / gib == 90);
   CHECK(2.0 * falcon_params / gib == Approx(74.5).epsilon(1e-3));
   CHECK(2 * 41'835'970'560.0 / gib == Approx(77.9).epsilon(1e-3));  // the published checkpoint
   CHECK(seed_kv_cache(1, 2048, 8192, 60, 2).value() / gib == 3.75);
 }
 
-TEST_CASE("Goon §8: two hundred sequences need eleven devices of 80 GiB, and four devices hold sixty-one", "[seed]") {
+TEST_CASE("Goon §8: two hundred sequences need eleven devices of 80 GiB, and four devices hold 61 sequences",
+          "[seed]") {
   const Count g = Count{1} << 30;
   const auto fit = [g](Count devices, Count weights, Count sequence) {  // a sequence's cache in quarters of a GiB
     return max_batch({.memory = 80 * g, .devices = devices, .weights = weights * g}, sequence * g / 4 / 2048, 2048);
@@ -325,7 +342,7 @@ TEST_CASE("Goon §8: two hundred sequences need eleven devices of 80 GiB, and fo
   CHECK(fit(4, 80, 16) == 60);  // the printed 80 + 4B
 }
 
-TEST_CASE("Goon §8: at B = 200 on four A100 reading takes 113 ms and computing takes 16 ms", "[seed]") {
+TEST_CASE("Goon §8: at B = 200, four A100 take 113 ms to read memory and 16 ms to compute", "[seed]") {
   const double params = 48.318e9;  // 12 L D^2
   const double flops = 200 * (2 * params + 4.0 * 60 * 8192 * 2048), read = (90 + 3.75 * 200) * gib;
   CHECK(flops / (4 * 312e12) == Approx(0.0161).epsilon(3e-3));
@@ -337,14 +354,14 @@ TEST_CASE("Goon §8: at B = 200 on four A100 reading takes 113 ms and computing 
   CHECK(flops / 200 / (3.75 * gib) == Approx(25).epsilon(1e-3));  // unlimited B
 }
 
-TEST_CASE("Goon (A.1): GPT-3 is in the assumed regime", "[seed]") {
+TEST_CASE("Goon (A.1): GPT-3 satisfies the approximation's assumptions on V, K and L", "[seed]") {
   const Arch a = test::gpt3();
   CHECK(a.vocabulary > 4 * a.hidden);
   CHECK(a.position_rows > 20 * a.layers);
   CHECK(a.layers > 8);
 }
 
-TEST_CASE("Goon App. B: the load through a chief grows with the ranks, and around a ring it stays below two",
+TEST_CASE("Goon App. B: an all-reduce's load grows with the ranks through a chief, and stays below two around a ring",
           "[seed]") {
   const auto load = [](CollectiveAlgorithm a, Count n) {
     return collective_schedule(CollectiveOp::all_reduce, a, n)->load.value();
@@ -353,7 +370,7 @@ TEST_CASE("Goon App. B: the load through a chief grows with the ranks, and aroun
   CHECK(load(CollectiveAlgorithm::ring, 100) == Approx(1.98));
 }
 
-TEST_CASE("Goon App. C.1: the printed intensities are decimal, although the units are TiB", "[seed]") {
+TEST_CASE("Goon App. C.1: the printed intensities use decimal units, although the table states TiB", "[seed]") {
   constexpr double tib = 1024 * gib;
   CHECK(ridge_point(312e12, 1.6e12) == Approx(195));
   CHECK(ridge_point(312e12, 1.6 * tib) == Approx(177.4).epsilon(1e-3));
@@ -367,25 +384,29 @@ TEST_CASE("Goon App. C.1: the printed intensities are decimal, although the unit
   CHECK(ridge_point(125e12, 0.9e12) == Approx(138.9).epsilon(1e-3));    // V100 SXM2
 }
 
-TEST_CASE("Goon (D.1): the printed matmul intensity lacks a factor of 2, and decode is far below the ridge", "[seed]") {
+TEST_CASE("Goon (D.1): the printed matmul intensity lacks a factor of 2, and decode is far below the ridge point",
+          "[seed]") {
   CHECK(seed_matmul_intensity(1, 2048, 12288, 2) == 1536);
   CHECK(seed_matmul_intensity(1, 1, 8192, 2) == Approx(0.9998).epsilon(1e-4));
   CHECK(seed_matmul_intensity(1, 1'000'000'000, 8192, 2) == Approx(8192 / 2));
 }
 
-TEST_CASE("Goon App. D.1: an element-wise operation reads and writes, so its intensity is C/2p", "[seed]") {
+TEST_CASE("Goon App. D.1: an element-wise operation reads and writes each element, so its intensity is C/2p",
+          "[seed]") {
   CHECK(elementwise_intensity(10, 2, 2) == 10 / (2.0 * 2));
   CHECK(roofline_seconds(312e12, 2e12, 312e12, 2e12) == 1);  // times are not additive
 }
 
-TEST_CASE("Goon (D.2), (D.3), (D.4): decode is of order B, and attention saturates at 1 + 2D/S", "[seed]") {
+TEST_CASE("Goon (D.2), (D.3), (D.4): decode intensity is of order B, and attention's saturates at 1 + 2D/S", "[seed]") {
   CHECK(seed_decode_mlp_intensity(1, 8192, 2) == Approx(1).epsilon(1e-3));
   CHECK(seed_decode_mlp_intensity(1'000'000'000, 8192, 2) == Approx(8192 / 2));
   CHECK(seed_decode_attention_intensity(1, 8192, 1, 2) == Approx(1).epsilon(1e-3));
   CHECK(seed_decode_attention_intensity(1'000'000'000, 8192, 2048, 2) == Approx(1 + 2 * 8192.0 / 2048));
 }
 
-TEST_CASE("Goon App. D.2: 156 or 195 sequences saturate an A100, and about 200 are printed", "[seed]") {
+TEST_CASE(
+    "Goon App. D.2: 156 or 195 sequences saturate an A100, depending on its bandwidth, while about 200 are printed",
+    "[seed]") {
   CHECK(critical_batch(ridge_point(312e12, 2.0e12), 2) == Approx(156));
   CHECK(critical_batch(ridge_point(312e12, 1.6e12), 2) == Approx(195));
 }

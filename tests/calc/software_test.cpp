@@ -103,7 +103,7 @@ TEST_CASE("a faster device or link never makes an estimate slower", "[software]"
   CHECK(tried > 200);
 }
 
-TEST_CASE("an estimate's task schedule ends at the sum of its parts", "[software][events]") {
+TEST_CASE("an estimate's task schedule is as long as the sum of the estimate's time parts", "[software][events]") {
   Cases cases(62);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = any_case(cases);

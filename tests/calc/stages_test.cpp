@@ -35,7 +35,7 @@ Layout of_two_stages() {
 
 }  // namespace
 
-TEST_CASE("stages of 2 s and 4 s take 6 s, and overlapping in 4 parts (6 + 3 x 4) / 4 = 4.5 s", "[stages]") {
+TEST_CASE("stages of 2 s and 4 s take 6 s, or (6 + 3 x 4) / 4 = 4.5 s if overlapped in 4 parts", "[stages]") {
   const std::vector<PassEstimate> stages{pass_of(2), pass_of(4)};
   CHECK(in_sequence(stages, 1).estimate.total().value == 6);
   CHECK(in_sequence(stages, 4).estimate.total().value == 4.5);
@@ -51,7 +51,7 @@ TEST_CASE("the breakdown of overlapping stages adds up to their time", "[stages]
   CHECK(in_sequence(stages, 4).total().value == 4.5);
 }
 
-TEST_CASE("on equal devices a decode step takes the time of one device and one message of B h 2 bytes", "[stages]") {
+TEST_CASE("on equal devices a decode step takes one device's time plus one message of B h 2 bytes", "[stages]") {
   const Cluster one = device(989.4e12, 3.35e12, 450e9);
   const Arch a = five_layers();
   Plan p;
@@ -83,7 +83,7 @@ TEST_CASE("a message between unlike devices takes the slower of their links", "[
     CHECK(decode(a, {}, l, split_after_two(first, second), 100).bound.communication.value == Approx(message));
 }
 
-TEST_CASE("a generation in stages sums its passes", "[stages]") {
+TEST_CASE("the time of a generation in stages is the sum of its passes", "[stages]") {
   const Cluster one = device(989.4e12, 3.35e12, 450e9), other = device(100e12, 1e12, 450e9);
   const Arch a = five_layers();
   Plan p;

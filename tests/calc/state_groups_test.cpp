@@ -84,7 +84,7 @@ void check_shards(const ClusterCase& c, ParameterClass of) {
 
 }  // namespace
 
-TEST_CASE("cut x shard x replica x pipeline covers all ranks for every class of parameters",
+TEST_CASE("the split, shard, replica and pipeline degrees of every parameter class multiply to the number of devices",
           "[cluster][layout][mesh]") {
   each_layout(51, 2000, [](const Layout& l) {
     for (const ParameterClass c : parameter_classes) {
@@ -95,7 +95,7 @@ TEST_CASE("cut x shard x replica x pipeline covers all ranks for every class of 
   });
 }
 
-TEST_CASE("every device has one place on the mesh of each class of parameters", "[cluster][layout][mesh]") {
+TEST_CASE("every device has one position on the mesh of each parameter class", "[cluster][layout][mesh]") {
   each_layout(52, 1000, [](const Layout& l) {
     for (const ParameterClass c : parameter_classes) {
       if (c == ParameterClass::experts && !folds_experts(l)) continue;  // experts are placed like all other parameters
@@ -110,7 +110,7 @@ TEST_CASE("every device has one place on the mesh of each class of parameters", 
   });
 }
 
-TEST_CASE("an axis order that puts a stage's experts on different devices from its other layers is a flaw",
+TEST_CASE("an axis order that puts a stage's experts on different devices from its other layers is a layout flaw",
           "[layout][mesh]") {
   // Megatron-Core, --use-tp-pp-dp-mapping: tp-cp-ep-pp-dp. Dense stages are tp x cp = 2 devices apart, expert stages 4.
   constexpr AxisOrder pipeline_before_data{Axis::tensor, Axis::context, Axis::expert, Axis::pipeline, Axis::data};

@@ -27,7 +27,7 @@ constexpr Count b = 3, s = 16, d = 24, a = 4;
 
 }  // namespace
 
-TEST_CASE("with dropout a layer saves the seed's bytes, even if it stores only the minimum for backward",
+TEST_CASE("with dropout a layer saves the bytes of the seed's formula, even if it stores only the minimum for backward",
           "[textbook]") {
   const Count p = GENERATE(2, 4);
   LayerActivations l = seed_layer(b, s, d, a, p);
@@ -38,7 +38,7 @@ TEST_CASE("with dropout a layer saves the seed's bytes, even if it stores only t
   CHECK(layer_activations(l) == seed_activations(seed));
 }
 
-TEST_CASE("without dropout, the seed counts the scores twice although they are stored once", "[textbook]") {
+TEST_CASE("without dropout, the seed's formula counts the scores twice although they are stored once", "[textbook]") {
   LayerActivations l = seed_layer(b, s, d, a, 2);
   l.attention_dropout = false;
   const Fraction twice = layer_activations(l);
@@ -46,7 +46,8 @@ TEST_CASE("without dropout, the seed counts the scores twice although they are s
   CHECK(layer_activations(l) + Fraction(2 * a * s * b * s) == twice);
 }
 
-TEST_CASE("Korthikanti's rows are the seed's block at two bytes on tensor-parallel ranks", "[textbook]") {
+TEST_CASE("Korthikanti's rows equal the seed's formula for a block at two bytes per value on tensor-parallel ranks",
+          "[textbook]") {
   const Count t = GENERATE(1, 2, 4);
   const bool sp = GENERATE(false, true);
   LayerActivations l = seed_layer(b, s, d, a, 2);
@@ -63,7 +64,7 @@ TEST_CASE("Korthikanti's rows are the seed's block at two bytes on tensor-parall
   CHECK(layer_activations(l) == korthikanti_layer(k, Recompute::full));
 }
 
-TEST_CASE("Korthikanti's table has 34 + 5as/h, 10 + 24/t, 34/t and 2", "[textbook]") {
+TEST_CASE("Korthikanti's table gives 34 + 5as/h, 10 + 24/t, 34/t and 2", "[textbook]") {
   const Count sbh = s * b * d;
   KorthikantiLayer k{.seq = s, .batch = b, .hidden = d, .heads = a};
   CHECK(korthikanti_layer(k) == Fraction(34 * sbh + 5 * a * s * s * b));

@@ -46,7 +46,9 @@ TEST_CASE("within chunks, the closed form and the engine count the same pairs un
   CHECK(Fraction(2) * attention_pairs(pairs, seq, past, reach) == Fraction(twice_pairs(seq, past, reach, pairs)));
 }
 
-TEST_CASE("the conventions differ by half the square and half the diagonal", "[textbook]") {
+TEST_CASE(
+    "the causal-half convention counts half of the square of new tokens, and causal-exact adds half of the diagonal",
+    "[textbook]") {
   const Count seq = GENERATE(1, 6, 7), past = GENERATE(0, 3);
   CHECK(attention_pairs(AttentionFlops::full, seq, past) == Fraction(seq * (seq + past)));
   CHECK(attention_pairs(AttentionFlops::causal_half, seq, past) == Fraction(Exact(seq) * seq + 2 * seq * past, 2));
@@ -167,7 +169,7 @@ TEST_CASE("6 N D omits the attention core and counts parameters outside of matmu
   CHECK(six_nd(parameters(a).total(), tokens) + 3 * f.core == train_flops(f) + six_nd(no_matmul, tokens));
 }
 
-TEST_CASE("the seed's total is three forward passes of a GPT without its head", "[textbook]") {
+TEST_CASE("the seed's total FLOPs are three forward passes of a GPT without its head", "[textbook]") {
   // Goon (3.2)
   Arch a = test::gpt3();
   const ForwardFlops f = forward_flops(a, {.batch = 2, .seq = 2048, .head = Head::none});
@@ -192,7 +194,7 @@ TEST_CASE("a linear layer's backward is twice its forward, or equal to it withou
   CHECK(linear_backward_flops(3, 5, 7, false) == Flops(2 * 3 * 5 * 7));
 }
 
-TEST_CASE("scores and MLPs are parts of the forward pass", "[textbook]") {
+TEST_CASE("the FLOPs of scores and of MLPs match a count by hand", "[textbook]") {
   const PassShape pass{.batch = 2, .seq = 3};
   CHECK(scores_flops(test::tiny_llama(), pass) == Flops(2 * 2 * 2 * 6 * 5 * 9));
   CHECK(mlp_flops(test::tiny_llama(), pass) == Flops(2 * 6 * 2 * 3 * 26 * 37));

@@ -116,7 +116,7 @@ TEST_CASE("a parallel block sends half as many bytes, and sequence parallelism g
   CHECK(tensor_parallel_train(l) == serial + Fraction(2 * 60 * 3 / 4));
 }
 
-TEST_CASE("context parallelism sends keys and values, and Ulysses sends heads", "[textbook]") {
+TEST_CASE("context parallelism sends keys and values, or heads under Ulysses", "[textbook]") {
   const ContextParallelLayer l{
       .batch = 1, .seq = 16, .heads = 8, .kv_heads = 2, .head_dim = 4, .precision = 2, .ranks = 4};
   const Count kv = 2 * 16 * 2 * 4 * 2;
@@ -146,7 +146,7 @@ TEST_CASE("ZeRO-1 sends as much as plain data parallelism, and ZeRO-3 sends 50 %
   CHECK(sent(2, 5) == Fraction(3) * sent(0, 1));
 }
 
-TEST_CASE("a middle stage sends in both directions, and an end stage in one", "[textbook]") {
+TEST_CASE("a middle pipeline stage sends in both directions, and an end stage in one", "[textbook]") {
   CHECK(pipeline_step(1, 3, 5, 2, 4, 1, false) == Fraction(2 * 4 * 30));
   CHECK(pipeline_step(1, 3, 5, 2, 4, 1, true) == Fraction(4 * 30));
   CHECK(pipeline_step(1, 3, 5, 2, 4, 3, true, 5) == Fraction(5 * 4 * 30 / 5));

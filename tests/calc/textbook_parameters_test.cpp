@@ -42,14 +42,14 @@ TEST_CASE("a mixture of experts counts router, experts and shared experts in its
   CHECK(active_parameters(a) == parameters(a).total() - 6 * expert);
 }
 
-TEST_CASE("GPT-2's closed form is the general sum for its kind of model", "[textbook]") {
+TEST_CASE("GPT-2's closed form equals the general parameter count of GPT-2's architecture", "[textbook]") {
   CHECK(gpt2_parameters(3, 22, 47, 101, 19) == parameters(test::tiny_gpt()).total());
   CHECK(gpt2_parameters(12, 768, 3072, 50257, 1024) == 124439808);
   CHECK(gpt2_parameters(48, 1600, 6400, 50257, 1024) == 1557611200);
   CHECK(gpt2_parameters(96, 12288, 49152, 50257, 2048) == 174604259328);
 }
 
-TEST_CASE("Llama's closed form is the general sum for its kind of model", "[textbook]") {
+TEST_CASE("Llama's closed form equals the general parameter count of Llama's architecture", "[textbook]") {
   CHECK(llama_parameters(2, 26, 6, 3, 5, 37, 103, false) == parameters(test::tiny_llama()).total());
   CHECK(llama_parameters(32, 4096, 32, 8, 128, 14336, 128256, false) == 8030261248);
   CHECK(llama_parameters(126, 16384, 128, 8, 128, 53248, 128256, false) == 405853388800);

@@ -15,7 +15,7 @@ TEST_CASE("a matmul moves each operand once", "[textbook]") {
   CHECK(gemm_intensity(g) == Approx(210.0 / 137));
 }
 
-TEST_CASE("the seed's arithmetic intensity is that of a square matrix", "[textbook]") {
+TEST_CASE("the seed's arithmetic intensity equals that of a square matrix", "[textbook]") {
   // Goon (D.1), its factor 2 restored
   CHECK(seed_matmul_intensity(2, 3, 5, 2) == Approx(gemm_intensity({.m = 6, .n = 5, .k = 5})));
 }
@@ -34,7 +34,7 @@ TEST_CASE("a matrix that is too narrow is memory-bound at any batch", "[textbook
   CHECK(std::isfinite(critical_batch(156, 2, 400, 400, 2)));
 }
 
-TEST_CASE("a roofline takes the longer of two times, or their sum without overlap", "[textbook]") {
+TEST_CASE("a roofline time is the longer of compute and memory time, or their sum without overlap", "[textbook]") {
   CHECK(roofline_seconds(10, 6, 5, 2) == 3);
   CHECK(roofline_seconds(20, 6, 5, 2) == 4);
   CHECK(roofline_seconds(10, 6, 5, 2, false) == 5);
@@ -49,7 +49,9 @@ TEST_CASE("decode attention's intensity is the number of heads that share a cach
   CHECK(decode_attention_intensity(32, 8, 2, 128, 1'000'000, 2) == Approx(4).epsilon(1e-4));
 }
 
-TEST_CASE("an element-wise operation reads and writes", "[textbook]") { CHECK(elementwise_intensity(8, 2, 2) == 2); }
+TEST_CASE("the intensity of an element-wise operation counts bytes read and bytes written", "[textbook]") {
+  CHECK(elementwise_intensity(8, 2, 2) == 2);
+}
 
 TEST_CASE("flash attention reads keys and values once per block of queries", "[textbook]") {
   CHECK(flash_attention_bytes(2, 8, 100, 10, 2, false) == 2 * 2 * 8 * 100 * (2 + 20.0));

@@ -43,7 +43,8 @@ TEST_CASE("under the step roofline a compute-bound step takes the time of its ex
     }
 }
 
-TEST_CASE("time is proportional to micro-batches, plus the accumulation of gradients", "[contract][train]") {
+TEST_CASE("step time is proportional to the number of micro-batches, plus the accumulation of gradients",
+          "[contract][train]") {
   const Plan one = plan(2, 2), four = plan(2, 8);
   const double added = seconds(even(), four) - 4 * seconds(even(), one);
   CHECK(added > 0);
@@ -136,7 +137,7 @@ constexpr double in_layers_sp = in_layers + (3 * 2 + 1) * message * ring / 2;
 
 }  // namespace
 
-TEST_CASE("communication is the sum of blocks, embedding, head and loss", "[cost][train]") {
+TEST_CASE("communication time is the sum over blocks, embedding, head and loss", "[cost][train]") {
   Plan p = plan();
   Layout l{.tp = 8};
   const auto spent = [&] { return train(even(), p, h100, l).bound[Part::tp].value; };
@@ -171,7 +172,7 @@ TEST_CASE("gradients of weights that the heads share are summed across ranks", "
   CHECK(train(a, p, h100, {.tp = 8}).bound[Part::tp].value - in_layers == Approx(3.0 * 2 * 8 * 4 * 2 * 7 / 8 / 450e9));
 }
 
-TEST_CASE("memory of a step is the sum of its parts", "[contract][train]") {
+TEST_CASE("a step's memory is the sum of its parts", "[contract][train]") {
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
     for (const Count ranks : {1, 2, 8})
       for (const Arch& a : {even(), even_moe(), even_latent()}) {
@@ -215,7 +216,7 @@ TEST_CASE("logits in the compute format take half as many bytes at the peak", "[
   CHECK(wide.peak - narrow.peak == Bytes(2 * tokens * 50000));  // log-sum-exps are freed before the head's backward
 }
 
-TEST_CASE("activations are the sum of layers, embedding and head", "[cost][train]") {
+TEST_CASE("activation memory is the sum over layers, embedding and head", "[cost][train]") {
   Plan p = plan();
   p.norm_stats = false;
   // Per token: ids 8; per layer x 64, n 64, q 128, k and v 64 each, o 128, y 64, m 64, 4 x 128, 16 log-sum-exps of 4

@@ -39,7 +39,7 @@ TEST_CASE("FLOPs are exact beyond 2^64 and checked at 2^128", "[contract][units]
   CHECK_THROWS_AS(Flops(~Int128{0}) + Flops(1), Overflow);
 }
 
-TEST_CASE("dividing one unit by another gives their ratio", "[contract][units]") {
+TEST_CASE("the quotient of two quantities has the right value and unit", "[contract][units]") {
   CHECK((Bytes(6) / BytesPerSecond(4)).value == 1.5);
   CHECK((Flops(6) / FlopsPerSecond(4)).value == 1.5);
   CHECK((Flops(6) / Bytes(4)).value == 1.5);

@@ -265,7 +265,8 @@ TEST_CASE("conversion keeps every row, and reports rows without a request and un
   CHECK(rows == old.size());
 }
 
-TEST_CASE("without a kind argument, every row is compared by its own command", "[accuracy][cli]") {
+TEST_CASE("without a command argument, accuracy compares every row with the prediction of the row's own command",
+          "[accuracy][cli]") {
   const json::Value all = test::ask("accuracy " + test::measurements("dense") + " " + test::measurements("inference"));
   std::size_t rows = 0;
   for (const std::string kind : {"training", "memory", "inference"}) {

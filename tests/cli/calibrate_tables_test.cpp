@@ -41,7 +41,7 @@ bool notes_say(const json::Value& report, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("every command that takes a hardware file reads one made from tables", "[calibrate][long]") {
+TEST_CASE("every command that takes a hardware file accepts one made from operator tables", "[calibrate][long]") {
   const json::Value report = test::ask("calibrate --from " + tables + " --name rtx --out " + path("rtx.json"));
   CHECK(report["inputs"]["from"] == tables);
   const json::Value rtx = file("rtx.json");
@@ -105,7 +105,7 @@ TEST_CASE("each rate lists the rows it comes from, and each layer its prediction
   CHECK(notes_say(report, "the tables do not state that kernels ran in captured graphs"));
 }
 
-TEST_CASE("a report of tables fits the screen", "[calibrate][long]") {
+TEST_CASE("a calibration report from operator tables fits the screen", "[calibrate][long]") {
   for (const unsigned short columns : std::array<unsigned short, 2>{80, 120}) {
     const std::string text = test::on_terminal("calibrate --from " + tables + " --out " + path("screen.json"), columns);
     CHECK_THAT(text, Contains("predicted / measured") && Contains("gate_up_proj") && Contains("KV cache reads *"));
@@ -113,7 +113,7 @@ TEST_CASE("a report of tables fits the screen", "[calibrate][long]") {
   }
 }
 
-TEST_CASE("tables can be combined with another datasheet and another model", "[calibrate][long]") {
+TEST_CASE("operator tables can be combined with another datasheet and another model", "[calibrate][long]") {
   const std::string one = path("box/dev/some/tp1");
   std::filesystem::create_directories(one);
   for (const char* name : {"dense.csv", "attention.csv", "per_sequence.csv"})

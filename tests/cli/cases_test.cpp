@@ -54,7 +54,7 @@ TEST_CASE("sequence parallelism divides the activations that tensor parallelism 
   CHECK(number(r, "activations", "blocks_bytes") == blocks);
 }
 
-TEST_CASE("mixed precision saves memory for GPT-3 from batch 1.5, Goon's (2.9)", "[golden][seeds]") {
+TEST_CASE("mixed precision saves memory for GPT-3 from batch 1.5 upward, as in Goon's (2.9)", "[golden][seeds]") {
   const json::Value r = ask("memory docs/cases/goon-gpt-3.json --train" + seed_rules);
   // 6 D^2 / (8 D S + A S^2) = 1.5 counts the blocks only. The table and the head add their states (V D) and their saved
   // bytes: the inputs of the final norm and the head, 2 x 2 bytes x S D.

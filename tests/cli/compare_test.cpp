@@ -55,7 +55,7 @@ TEST_CASE("an option of the second side replaces the first side's option", "[com
   CHECK(c["sides"][1]["inputs"]["zero"] == 3);
 }
 
-TEST_CASE("searches are compared by their best plans", "[compare][cli]") {
+TEST_CASE("searches are compared by the best plan of each", "[compare][cli]") {
   const std::string search = "plan train llama-3.1-8b --hardware h100 --global-batch 64 --tp 2 --top 2 ";
   const json::Value one = test::ask(search + "--gpus 16"),
                     other = test::ask(search + "--gpus 32 --software megatron-lm");

@@ -43,8 +43,9 @@ double seconds_with(std::size_t index, double value) {
 
 }  // namespace
 
-TEST_CASE("a step lists exactly the parameters that change it, each with its default and its effect",
-          "[explain][long]") {
+TEST_CASE(
+    "a step's explanation lists exactly the parameters that change the step time, each with its default and effect",
+    "[explain][long]") {
   const json::Value e = explained("step.time_s", on_h100);
   CHECK(parameter(e, "matmul.ampere") == nullptr);
   CHECK(parameter(e, "network") == nullptr);  // eight GPUs form one link domain
@@ -69,13 +70,13 @@ TEST_CASE("a step lists exactly the parameters that change it, each with its def
           std::abs(all[i]["change_with_a_tenth_more"].get<double>()));
 }
 
-TEST_CASE("a part of a step lists the parameters of that part only", "[explain][long]") {
+TEST_CASE("the explanation of part of a step lists only the parameters of that part", "[explain][long]") {
   const json::Value e = explained("step.breakdown_s.tp", on_h100);
   CHECK(parameter(e, "link") != nullptr);
   CHECK(parameter(e, "elementwise.tuned") == nullptr);
 }
 
-TEST_CASE("the interval counts and lists the sources of its class", "[explain][long]") {
+TEST_CASE("an explained interval states the number of sources in its error class and names them", "[explain][long]") {
   const json::Value report = test::ask("train " + on_h100);
   const std::string sentence = explained("step.time_s", on_h100)["estimate"]["interval"];
   const Count families = report["estimate"]["families"];

@@ -151,7 +151,7 @@ TEST_CASE("a formula without a model shows how models and plans change it", "[ex
   CHECK_THAT(out, Contains("L*p_kv*(r_kv + d_r)"));
 }
 
-TEST_CASE("the cheat sheet has every quantity and every rule", "[explain][cli]") {
+TEST_CASE("the cheat sheet lists every quantity and every rule", "[explain][cli]") {
   const json::Value v = test::ask("explain --all");
   CHECK(v["quantities"].size() == explain::definitions().size() + explain::general_definitions().size());
   CHECK(v["rules"].size() == explain::rules().size());
@@ -258,7 +258,7 @@ TEST_CASE("products and quotients of expressions have exactly the necessary pare
   CHECK(explain::ratio("a + b", "2*c") == "(a + b)/(2*c)");
 }
 
-TEST_CASE("these tests' evaluator is exact", "[explain]") {
+TEST_CASE("the expression evaluator of these tests is exact", "[explain]") {
   CHECK(expression::text(expression::exact("2^10*(3 + 4)/7 - 1").numerator()) == "1023");
   CHECK(expression::exact("ceil(7/2) + floor(-7/2) + min(3, 1.5)*2").numerator() == 4 - 4 + 3);
   CHECK(expression::exact("0.1 + 0.2 - 0.3").numerator() == 0);
@@ -404,7 +404,7 @@ TEST_CASE("explain without arguments prints an index of quantities and words", "
     CHECK(std::find(index.begin(), index.end(), json::Value(d.path)) != index.end());
 }
 
-TEST_CASE("explain answers for options, formats, schedules, terms and presets", "[explain][cli]") {
+TEST_CASE("explain accepts options, formats, schedules, terms and presets", "[explain][cli]") {
   for (const char* word : {"zb-v", "1f1b", "fp8", "q4_k_m", "SLO", "qlora", "kv cache", "--tp", "--batch-size", "vllm",
                            "h100", "serve", "gqa"}) {
     CAPTURE(word);

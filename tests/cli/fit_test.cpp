@@ -78,7 +78,7 @@ TEST_CASE("a long prompt is computed in chunks, so a model fits if its cache doe
   CHECK(fit["runnable"][0]["max_context"] >= 40'000);
 }
 
-TEST_CASE("fit shows every model once, largest first, in the widest weights that fit", "[fit][cli]") {
+TEST_CASE("fit shows every model once, largest first, in the widest weight format that fits", "[fit][cli]") {
   const json::Value fit = test::ask("fit --hardware rtx-4090");
   const std::size_t models = test::ask("list models")["models"].size();
   CHECK(fit["runnable"].size() + fit["left_out"].size() == models);
@@ -110,7 +110,7 @@ TEST_CASE("fit leaves out models that are too slow or have a shorter context", "
   CHECK(slow["left_out"][1]["reason"] == "--context 4000: gpt-2-124m supports at most 1024 tokens");
 }
 
-TEST_CASE("fit on a server card offers the formats of its matmul peaks", "[fit][cli]") {
+TEST_CASE("fit on a server card offers the weight formats for which the card has a matmul peak", "[fit][cli]") {
   const json::Value h100 = test::ask("fit llama-3.1-8b --hardware h100")["runnable"];
   REQUIRE(h100.size() == 3);
   CHECK(h100[1]["weight_precision"]["all"] == "fp8-row");

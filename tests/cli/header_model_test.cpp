@@ -86,7 +86,7 @@ TEST_CASE("--weight-precision accepts a mix and formats by component", "[cli][ch
              Catch::Contains("one format for all components"));
 }
 
-TEST_CASE("a component of --weight-precision must exist in the model and be named once", "[cli][checkpoint]") {
+TEST_CASE("a component in --weight-precision must exist in the model and be named only once", "[cli][checkpoint]") {
   const auto weights = [](const std::string& given) {
     return ask("memory gpt-oss-20b --infer --prompt 8 --generate 8 --weight-precision " +
                given)["inference_memory"]["weights_bytes"];

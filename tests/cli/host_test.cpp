@@ -43,7 +43,7 @@ TEST_CASE("every pass of a prompt loads the offloaded weights", "[host][cli]") {
   CHECK(four < 4.5 * one);
 }
 
-TEST_CASE("an assumed host widens the interval", "[host][cli]") {
+TEST_CASE("assumed host hardware widens the interval", "[host][cli]") {
   const json::Value assumed = test::ask(offloaded + "q4_k_m"),
                     stated = test::ask(offloaded + "q4_k_m --host amd-ryzen-9-7950x");
   const auto width = [](const json::Value& r) {
@@ -83,7 +83,7 @@ TEST_CASE("sparse latent attention caches rows with scales in vLLM and SGLang", 
 }
 
 // Roofline book: 70B in int8 on eight TPU v5e with an int8 cache holds 44 sequences of 8192 tokens.
-TEST_CASE("jetstream fills the device with its cache", "[host][cli]") {
+TEST_CASE("JetStream fills the device memory with its cache", "[host][cli]") {
   const std::string plan =
       " llama-3-70b --hardware tpu-v5e --tp 8 --weight-precision int8 --kv-precision int8 --prompt 8192 --generate 1";
   CHECK(test::ask("infer" + plan)["limits"]["max_batch"] == 44);

@@ -97,7 +97,7 @@ TEST_CASE("FLOPs above 2^64 print every digit", "[contract][cli]") {
   CHECK(r.out.find("\"6nd_run\": 37987877191680000000000000") != std::string::npos);
 }
 
-TEST_CASE("the memory command shows training, inference, or both", "[contract][cli]") {
+TEST_CASE("the memory command shows training memory, inference memory, or both", "[contract][cli]") {
   CHECK(ask("memory gpt2 --train")["memory"]["gradients_bytes"] == 4 * 124439808);
   CHECK_FALSE(ask("memory gpt2 --train").contains("kv_cache"));
   CHECK(ask("memory gpt2 --infer")["inference_memory"]["weights_bytes"] == 2 * 124439808);

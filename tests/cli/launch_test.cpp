@@ -172,12 +172,13 @@ const std::vector<StackPlans> plans{
 
 }  // namespace
 
-TEST_CASE("a printed launch reads back as the same inputs, for every stack", "[launch][cli]") {
+TEST_CASE("a printed launch command reads back as the same inputs, for every stack", "[launch][cli]") {
   for (const StackPlans& p : plans)
     for (const char* plan : p.plans) check_round_trip(p.stack, p.command, p.model, p.kept, plan);
 }
 
-TEST_CASE("every key of a launch table is an input or a size, and each value can be typed", "[launch]") {
+TEST_CASE("every key of a launch table is an input or a size, and each value can be given on the command line",
+          "[launch]") {
   std::size_t tables = 0;
   for (const Builtin& b : builtin_software()) {
     const SoftwareCard card = load_software(b.name);
@@ -253,7 +254,7 @@ TEST_CASE("a vLLM command gives the same plan in any spelling", "[launch][cli]")
   CHECK(drafted["draft_model"] == "Qwen/Qwen3-0.6B");
 }
 
-TEST_CASE("a configuration file with other keys is read for its plan", "[launch][cli]") {
+TEST_CASE("a configuration file is read for its plan, and unrelated keys are ignored", "[launch][cli]") {
   const std::string path = test::scratch() + "/qlora.yaml";
   test::write_file(path,
                    "base_model: meta-llama/Llama-3.1-8B  # the base\nload_in_8bit: false\nload_in_4bit: true\n"
@@ -311,7 +312,7 @@ TEST_CASE("the error for a plan that a launch table cannot express names the opt
   CHECK(has(refusal_in("train gpt2 --hardware h100 --emit torchtitan"), "no configuration for gpt-2-124m"));
 }
 
-TEST_CASE("prices, traffic and efficiencies do not affect a launch", "[launch][cli]") {
+TEST_CASE("prices, traffic and efficiencies do not affect a launch command", "[launch][cli]") {
   const std::string serve = "serve llama-3.1-8b --hardware h100 --rate 4 ";
   CHECK(emitted(serve + "--slo-ttft '500 ms' --price 2 --lengths constant --seed 3 --emit vllm") ==
         emitted(serve + "--emit vllm"));
@@ -319,7 +320,7 @@ TEST_CASE("prices, traffic and efficiencies do not affect a launch", "[launch][c
         emitted("train llama-3.1-8b --hardware h100 --gpus 8 --emit megatron"));
 }
 
-TEST_CASE("the best plan of a search is printed as its launch", "[launch][plan][cli]") {
+TEST_CASE("the best plan of a search is printed as its launch command", "[launch][plan][cli]") {
   const std::string text = emitted("plan train llama-3.1-8b --hardware h100 --gpus 8 --pp 1 --emit megatron");
   CHECK(has(text, "torchrun --nproc-per-node 8 --nnodes 1 pretrain_gpt.py"));
   const std::string path = test::scratch() + "/best.txt";
@@ -332,7 +333,7 @@ TEST_CASE("the best plan of a search is printed as its launch", "[launch][plan][
   CHECK(has(refusal_in("plan train llama-3.1-405b --hardware h100 --gpus 1 --emit megatron"), "no plan"));
 }
 
-TEST_CASE("a launch's model can be a hub name, a file or a typed name", "[launch][cli]") {
+TEST_CASE("the model of a launch command can be a hub name, a file or a model name", "[launch][cli]") {
   const auto start = [&](const std::string& model) {
     const std::string text = emitted("infer " + model + " --hardware h100 --emit vllm");
     return text.substr(0, text.find(" \\"));
@@ -342,7 +343,7 @@ TEST_CASE("a launch's model can be a hub name, a file or a typed name", "[launch
   CHECK(start("docs/examples/tiny-llama.json") == "vllm serve docs/examples/tiny-llama.json");
 }
 
-TEST_CASE("requests in JSON accept a launch command but no launch file", "[launch]") {
+TEST_CASE("JSON requests accept a launch command but no launch file", "[launch]") {
   const auto asked = [](const std::string& from) {
     return ask({{"command", "infer"}, {"hardware", "h100"}, {"inputs", {{"from", from}}}});
   };

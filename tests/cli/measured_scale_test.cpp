@@ -22,7 +22,7 @@ std::string notes(const json::Value& report) {
 
 }  // namespace
 
-TEST_CASE("the factor is the estimated throughput over the measured one", "[measured]") {
+TEST_CASE("the measured scale is the estimated throughput divided by the measured one", "[measured]") {
   for (const char* command : {"train", "report"}) {
     const json::Value r =
         test::ask(std::string(command) + " llama-3.1-8b --hardware h100 --dp 8 --measured-tokens-per-s 45000");
@@ -31,7 +31,7 @@ TEST_CASE("the factor is the estimated throughput over the measured one", "[meas
   }
 }
 
-TEST_CASE("there is no factor without a measurement or without a software estimate", "[measured]") {
+TEST_CASE("a report without a measurement or without a software estimate has no measured scale", "[measured]") {
   CHECK_FALSE(test::ask(plan)["estimate"].contains("measured_scale"));
   const json::Value given = test::ask(plan + "--efficiency 0.5 --measured-tokens-per-s 45000");
   CHECK_FALSE(given.contains("estimate"));

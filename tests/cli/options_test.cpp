@@ -197,7 +197,7 @@ TEST_CASE("the error for an option without its prerequisite names the prerequisi
         std::string::npos);
 }
 
-TEST_CASE("collectives and scaling use every option or reject it", "[options]") {
+TEST_CASE("collective and scaling commands use every option or reject it", "[options]") {
   const auto differ = [](const std::string& a, const std::string& b) {
     INFO(a << " | " << b);
     json::Value x = test::ask(a), y = test::ask(b);

@@ -216,7 +216,7 @@ TEST_CASE("plans over several hardware types are sorted by price", "[plan][serve
   CHECK_FALSE(searched["not_searched"].empty());
 }
 
-TEST_CASE("no point of a front is dominated in both speed and throughput", "[plan][serve][cli]") {
+TEST_CASE("no plan on a Pareto front is dominated in both speed and throughput", "[plan][serve][cli]") {
   const json::Value front = test::ask(load + "h100")["front"];
   REQUIRE(front.size() > 3);
   for (std::size_t i = 1; i < front.size(); ++i) {

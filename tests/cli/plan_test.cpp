@@ -52,7 +52,7 @@ TEST_CASE("plans are sorted best first, and given options are kept", "[plan][cli
   CHECK_FALSE(searched["not_searched"].empty());
 }
 
-TEST_CASE("the front trades memory for time", "[plan][cli]") {
+TEST_CASE("plans on the Pareto front trade memory for time", "[plan][cli]") {
   const json::Value front = test::ask(std::string(mixtral) + " --pareto")["front"];
   REQUIRE(front.size() > 1);
   for (std::size_t i = 1; i < front.size(); ++i) {

@@ -104,7 +104,7 @@ TEST_CASE("no line of any text is wider than the screen", "[screen][cli][every]"
   }
 }
 
-TEST_CASE("a report leads with its verdict, one line each: fit, time, bottleneck", "[screen][cli]") {
+TEST_CASE("a report leads with its verdict, with one line each for fit, time and bottleneck", "[screen][cli]") {
   const std::vector<std::string> train = lines(test::llmcalc("train llama-3.1-8b --hardware h200 --tp 8 --full").out);
   REQUIRE(train.size() > 8);
   CHECK_THAT(train[2], Catch::Matches("fits +yes: about [0-9.]+ of [0-9.]+ GiB per GPU \\([0-9.]+ to [0-9.]+ GiB\\)"));

@@ -134,7 +134,8 @@ TEST_CASE("JSON includes the secondary numbers of the text", "[serve][cli]") {
   CHECK(test::ask(llama + "--rate 5")["inputs"]["num_requests"] == 10'000);
 }
 
-TEST_CASE("the theory gives a capacity range but no times, and no capacity for fixed batches", "[serve][cli]") {
+TEST_CASE("steady-state theory gives a capacity range but no times, and no capacity for fixed batches",
+          "[serve][cli]") {
   const auto theory = [](const std::string& options) {
     return test::ask(llama + "--num-requests 300 " + options)["steady_state"];
   };

@@ -126,7 +126,7 @@ TEST_CASE("a report's inference equals infer's, whatever the training ranks", "[
         r["usd_per_1m_tokens"]);
 }
 
-TEST_CASE("the rows of --ops add up to the tables", "[contract][cli]") {
+TEST_CASE("the rows of --ops add up to the totals in the report", "[contract][cli]") {
   for (const std::string plan : trained) {
     CAPTURE(plan);
     const json::Value r = ask("train " + plan + " --ops");
@@ -170,7 +170,7 @@ TEST_CASE("a master copy is mentioned only if there is one", "[contract][cli]") 
           std::string::npos);
 }
 
-TEST_CASE("an MFU above 100 % is shown with the causal-exact MFU", "[contract][cli]") {
+TEST_CASE("if MFU exceeds 100 %, the report also shows the causal-exact MFU", "[contract][cli]") {
   const std::string plan = "train llama-3.1-8b --hardware h100 --seq 131072 --efficiency 1";
   const json::Value full = ask(plan)["step"];
   CHECK(real(full["mfu"]) > 1);
@@ -179,7 +179,7 @@ TEST_CASE("an MFU above 100 % is shown with the causal-exact MFU", "[contract][c
   CHECK_FALSE(ask("train llama-3.1-8b --hardware h100 --seq 2048")["step"].contains("mfu_causal_exact"));
 }
 
-TEST_CASE("the length at which attention FLOPs equal the rest accounts for windows, and is absent if never reached",
+TEST_CASE("the length at which attention FLOPs equal all others accounts for windows, and is absent if never reached",
           "[contract][cli]") {
   const auto half = [](const std::string& model, const std::string& seq) {
     return ask("flops " + model + " --seq " + seq)["flops"];

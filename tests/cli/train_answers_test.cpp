@@ -124,7 +124,8 @@ TEST_CASE("the GPU count for a given number of days finishes the run in time, an
           "gpus_needed"));
 }
 
-TEST_CASE("without --global-batch each replica adds its own batch, and one replica fewer is too late", "[cli]") {
+TEST_CASE("without --global-batch each replica adds its own batch, and one replica fewer misses the deadline",
+          "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --tokens 1T --days 30 ";
   const Count gpus = ask(train)["run"]["gpus_needed"];
   CHECK(ask(train + fmt::format("--gpus {}", gpus))["run"]["days"] <= 30);
@@ -158,7 +159,8 @@ TEST_CASE("every number in the headline of a run with failures accounts for the 
   CHECK(has_line(v["verdict"]["text"], "including failures"));
 }
 
-TEST_CASE("if only memory misses the target, its line suggests changes that make the plan fit in time", "[cli]") {
+TEST_CASE("if a plan meets its time target but does not fit, the verdict suggests changes that make it fit in time",
+          "[cli]") {
   const json::Value v = ask(
       "train llama-3.1-8b --hardware h100 --gpus 8 --tp 2 --sp --micro-batch 8 --global-batch 64 --target '1000 s'");
   REQUIRE(v["memory"]["fits"] == false);
@@ -167,7 +169,7 @@ TEST_CASE("if only memory misses the target, its line suggests changes that make
   CHECK_FALSE(v["step_target"].contains("bandwidth_factor"));
 }
 
-TEST_CASE("shares are compared as percentages", "[cli]") {
+TEST_CASE("compare prints MFU and changes in step time as percentages", "[cli]") {
   const std::string out =
       test::llmcalc("compare --of 'train llama-3.1-8b --hardware h100 --dp 8' --vs '--zero 1' --full").out;
   for (std::size_t at = 0, end = 0; at < out.size(); at = end + 1) {

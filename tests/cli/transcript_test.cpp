@@ -47,7 +47,7 @@ TEST_CASE("every golden transcript matches the program's output", "[golden][cli]
   CHECK(held >= 12);
 }
 
-TEST_CASE("outputs in pages match the program's output", "[golden][cli]") {
+TEST_CASE("program output quoted in documentation pages matches the program", "[golden][cli]") {
   for (const char* page :
        {"/README.md", "/docs/clusters.md", "/docs/diagnose.md", "/docs/models.md", "/docs/tutorial.md"}) {
     const std::vector<Transcript> found = transcripts(test::read_file(std::string(LLMCALC_SOURCE_DIR) + page), "```");

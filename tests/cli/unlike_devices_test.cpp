@@ -101,7 +101,7 @@ bool keeps_every_token(const InferenceAnswer& a) {
 
 }  // namespace
 
-TEST_CASE("two devices of one kind, A+A, have the numbers of --pp 2 on A", "[property][unlike]") {
+TEST_CASE("a machine of two equal devices, A+A, has the same numbers as --pp 2 on A", "[property][unlike]") {
   std::mt19937_64 random(20261130);
   int compared = 0;
   for (int i = 0; i < 300; ++i) {
@@ -122,7 +122,7 @@ TEST_CASE("two devices of one kind, A+A, have the numbers of --pp 2 on A", "[pro
   CHECK(compared > 150);
 }
 
-TEST_CASE("on unlike devices each stated limit fits, and one more does not", "[property][unlike]") {
+TEST_CASE("on unlike devices each reported limit fits, and one more does not", "[property][unlike]") {
   std::mt19937_64 random(20261201);
   int checked = 0;
   for (int i = 0; i < 300; ++i) {
@@ -136,7 +136,7 @@ TEST_CASE("on unlike devices each stated limit fits, and one more does not", "[p
   CHECK(checked > 150);
 }
 
-TEST_CASE("in stages of engines that split evenly each stated limit fits, and one more does not",
+TEST_CASE("on pipeline stages of engines that split layers evenly, each reported limit fits, and one more does not",
           "[property][unlike]") {
   std::mt19937_64 random(20261204);
   constexpr std::array engines{"vllm", "sglang", "transformers", "tensorrt-llm", "mlx-lm"};
@@ -179,7 +179,8 @@ TEST_CASE("the memory of the devices adds up to the model and the overhead of ea
   CHECK(checked > 150);
 }
 
-TEST_CASE("windows of a stage count its own layers with and without one", "[unlike]") {
+TEST_CASE("the KV caches of all stages add up to one device's cache, for models with windowed and full layers",
+          "[unlike]") {
   for (const char* model : {"gemma-3-27b", "mimo-v2-flash"}) {
     CAPTURE(model);
     const Given format{{"--software", "llama.cpp"}, {"--kv-precision", "fp16"}, {"--weight-precision", "q4_k_m"}};
@@ -256,7 +257,7 @@ TEST_CASE("short answers on unlike devices have at most 16 lines of 80 columns",
   }
 }
 
-TEST_CASE("an answer for a machine is a baseline for the same machine", "[unlike][json]") {
+TEST_CASE("a saved answer for a machine of several devices is a valid baseline for check", "[unlike][json]") {
   const std::string saved = test::scratch() + "/machine.json";
   test::write_file(saved, test::llmcalc("infer llama-3.1-8b --hardware rtx-3090+rtx-3060 --json").out);
   const test::Ran r = test::llmcalc("check --baseline " + saved);
@@ -275,7 +276,7 @@ TEST_CASE("JSON lists the devices with their layers", "[unlike][json]") {
   CHECK(token == Approx(v["decode"]["time_per_token_s"].get<double>()).epsilon(0.01));
 }
 
-TEST_CASE("wrong machines are refused in one sentence", "[unlike][bad_input]") {
+TEST_CASE("an invalid machine of several devices is rejected in one sentence", "[unlike][bad_input]") {
   refused("infer gpt2 --hardware rtx-3090+",
           "--hardware rtx-3090+: the name of a device is missing; name each, for example rtx-3090+rtx-3060");
   refused("infer gpt2 --hardware rtx-3090+host", "unknown hardware \"host\" ('llmcalc list hardware' shows all " +
@@ -296,14 +297,14 @@ TEST_CASE("wrong machines are refused in one sentence", "[unlike][bad_input]") {
           "--software llama.cpp, which splits by memory, or --stage-layers");
 }
 
-TEST_CASE("a batch in stages is not explained by the formulas of one stage", "[unlike][explain]") {
+TEST_CASE("explain rejects quantities of a batch that runs in pipeline stages", "[unlike][explain]") {
   refused("explain decode.time_per_token_s llama-3-8b --hardware h100 --pp 2",
           "--pp: a batch is explained on an engine in one pipeline stage; omit it");
   const test::Ran all = test::llmcalc("explain all llama-3-8b --hardware h100 --pp 2");
   CHECK(all.out.find("decode.time_per_token_s:") == std::string::npos);
 }
 
-TEST_CASE("stages of a batch need hardware, an engine and a decoder", "[unlike][bad_input]") {
+TEST_CASE("pipeline stages in inference require hardware, an engine and a decoder-only model", "[unlike][bad_input]") {
   refused("memory gpt2 --infer --pp 2",
           "--pp: an engine splits layers by the memory of its devices; add --hardware HW");
   refused("infer gpt2 --hardware rtx-3090 --pp 2 --software none",
@@ -313,7 +314,8 @@ TEST_CASE("stages of a batch need hardware, an engine and a decoder", "[unlike][
           "--pp: flan-t5-small has an encoder, and stages of encoder-decoder models are not supported; use one device");
 }
 
-TEST_CASE("commands for devices of one kind refuse a machine and name those that accept it", "[unlike][bad_input]") {
+TEST_CASE("commands for devices of one kind reject a machine of several kinds and name the commands that accept it",
+          "[unlike][bad_input]") {
   const std::string sentence =
       "several devices of one machine are estimated by infer, memory --infer, report and fit; name one device here";
   for (const char* command :

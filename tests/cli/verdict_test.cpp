@@ -112,7 +112,7 @@ TEST_CASE("times of whole steps and passes decide the exit code on request", "[v
   CHECK_THAT(said(timed(1.1), true), !Catch::Contains("outside"));
 }
 
-TEST_CASE("a suite's times are listed by name, with the band and a verdict for every case", "[verdict]") {
+TEST_CASE("a suite's times are listed by name, with the tolerance band and a verdict for every case", "[verdict]") {
   const validate::Timing prefill{"inference", "prefill", "", 1e-3, 3e-3};
   const validate::Timing decode{"inference", "decode", "", 1e-3, 1.1e-3};
   Report r;

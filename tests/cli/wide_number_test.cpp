@@ -89,7 +89,7 @@ TEST_CASE("an answer's large input is read back from its digits, even if a progr
   CHECK(json::parse(dump(ask(request)), "the answer")["inputs"]["tokens_text"] == "9007199254740993");
 }
 
-TEST_CASE("a report saved without digits as text equals one with them", "[wide_number]") {
+TEST_CASE("a saved report without a text copy of its large numbers compares equal to one with it", "[wide_number]") {
   json::Value saved = test::ask("flops llama-3.1-405b --seq 100k");
   REQUIRE(saved["flops"].contains("model_total_text"));
   std::vector<std::string> texts;

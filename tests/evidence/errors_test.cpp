@@ -71,7 +71,7 @@ TEST_CASE("a summary without rows is zero", "[errors]") {
   CHECK(summary_of_groups({}).rows == 0);
 }
 
-TEST_CASE("a covering width covers a fraction as close as possible to the target, with equal weights for groups",
+TEST_CASE("a covering width covers the share of errors closest to the target, with equal weights for groups",
           "[errors]") {
   using Errors = std::map<std::string, std::vector<double>>;
   CHECK(covering_width(Errors{{"a", {0.3}}}, 0.9) == Approx(0.31));  // only full coverage is possible

@@ -195,7 +195,7 @@ TEST_CASE("notes that deny an inference feature do not enable it", "[inference-r
   CHECK(read(row).skip == "decoding was speculative");
 }
 
-TEST_CASE("a row with work beyond plain decoding is skipped, regardless of the key", "[inference-reading]") {
+TEST_CASE("a row with work beyond plain decoding is skipped, whichever key mentions that work", "[inference-reading]") {
   const auto skipped = [](const std::string& engine, const std::string& notes) {
     InferenceRow row = llama_row();
     if (!engine.empty()) row.engine = engine;

@@ -62,7 +62,7 @@ TEST_CASE("no published figure is estimated faster than its bound", "[inference-
   CHECK(seen > 1000);
 }
 
-TEST_CASE("the version of an engine selects its loop", "[inference-times]") {
+TEST_CASE("the version of an engine selects its serving loop", "[inference-times]") {
   CHECK(stack_under("vllm", "0.6.3").loop == ServingLoop::vllm_legacy);
   CHECK(stack_under("vllm", "0.6.3").prompts_first);
   CHECK(stack_under("vllm", "0.10.2").loop == ServingLoop::vllm);

@@ -30,7 +30,7 @@ TEST_CASE(
   CHECK(at(g, 4) == 12);
 }
 
-TEST_CASE("each value of the first size has a separate set of points", "[measured]") {
+TEST_CASE("a grid has a separate set of points for each value of its first size", "[measured]") {
   MeasuredGrid g;
   g.add(std::array{1.0, 0.0}, 10);
   g.add(std::array{1.0, 10.0}, 20);

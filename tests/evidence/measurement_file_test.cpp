@@ -127,7 +127,7 @@ TEST_CASE("the error for a file in the old schema names the command that convert
   CHECK_THAT(refused(R"({"name": "run", "requests": []})"), Contains("accuracy convert"));
 }
 
-TEST_CASE("converting the sources' words reproduces the published rows", "[measurement]") {
+TEST_CASE("converting rows in the sources' own words reproduces the published rows", "[measurement]") {
   for (const auto& [name, every] : {std::pair{"training.jsonl", Count{40}}, {"inference.jsonl", Count{20}}}) {
     const std::map<std::string, json::Value> published = published_by_id(name);
     const Converted all = convert(some_old_rows(name, every), name);

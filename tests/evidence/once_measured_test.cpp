@@ -36,7 +36,7 @@ TEST_CASE("a measured step rescales other plans by the square root of its error"
   CHECK(rescale(0.25) == 0.5);
 }
 
-TEST_CASE("every step of a source predicts the source's other steps on the same machine", "[fit]") {
+TEST_CASE("each measured step of a source rescales the source's other steps on the same machine", "[fit]") {
   Accuracy a;
   a.rows = {off_by(0.1, "a"),         off_by(0.3, "a"),
             off_by(0.9, "a", "a100"),                           // 0.25, 0.05; the last is the only one on its machine

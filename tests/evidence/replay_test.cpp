@@ -105,7 +105,7 @@ TEST_CASE("rates over time add up to the tokens of the run", "[recorded]") {
   CHECK(predicted == Approx(tokens).epsilon(1e-6));
 }
 
-TEST_CASE("layers with limited reach have separate block groups", "[recorded]") {
+TEST_CASE("windowed layers have separate block groups", "[recorded]") {
   const RunCase c = case_of(first_run());
   const SchedulerRules dense = scheduler_rules(c.arch, c.memory, c.limits, c.stack);
   CHECK(dense.blocks == c.memory.blocks);

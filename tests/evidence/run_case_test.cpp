@@ -83,7 +83,7 @@ TEST_CASE("a config.json in a run determines its model", "[recorded]") {
   CHECK(c.head.model == "a-model-of-tomorrow");
 }
 
-TEST_CASE("only engines that divide experts run in lockstep", "[recorded]") {
+TEST_CASE("only data-parallel engines that share experts run in lockstep", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.data_ranks = 2;
   run.expert_parallel = true;

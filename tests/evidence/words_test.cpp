@@ -31,7 +31,7 @@ TEST_CASE("a word negated within its clause does not count", "[words]") {
   CHECK(Words("no LoRA in warm-up, LoRA later").affirms("lora"));
 }
 
-TEST_CASE("an uninformative text differs from a denial", "[words]") {
+TEST_CASE("a text that gives no information is distinguished from a denial", "[words]") {
   for (const char* silent : {"", "-", "n/a", "not stated", "unknown", "not stated (default)"}) {
     INFO(silent);
     CHECK(Words(silent).silent());

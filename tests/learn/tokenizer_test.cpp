@@ -99,7 +99,7 @@ TEST_CASE("without SentencePiece, the error for byte-pair encoding names a remed
                     Catch::Matchers::Contains("'x': the tokenizer requires SentencePiece"));
 }
 
-TEST_CASE("text made of frequent byte pairs encodes to few tokens", "[tokenizer]") {
+TEST_CASE("byte-pair encoding round-trips text, and its vocabulary has the requested size", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learned_tokenizer(lesson(), 320);
   CHECK(tokenizer->name() == "sentencepiece-bpe");

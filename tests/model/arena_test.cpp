@@ -41,7 +41,7 @@ Bytes states(const Arena& a) {
 
 }  // namespace
 
-TEST_CASE("the arena's accounting matches the memory through random allocations and releases", "[arena]") {
+TEST_CASE("the arena's accounting matches the allocated memory through random allocations and releases", "[arena]") {
   Watched memory;
   Arena arena(memory);
   {

@@ -86,7 +86,7 @@ Numbers trained(const Variant& v, Number number, bool poison = false, std::uint6
 
 }  // namespace
 
-TEST_CASE("no, selective and full recomputation are bitwise equal", "[properties]") {
+TEST_CASE("training with no, selective and full recomputation gives bitwise equal results", "[properties]") {
   each([](Variant v, const Kind& f) {
     for (const bool dropout : {false, true}) {
       v.plan.dropout = dropout;

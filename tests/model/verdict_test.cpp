@@ -85,7 +85,7 @@ TEST_CASE("recomputation that is only predicted or only measured is a difference
   CHECK(off(more, "activations") < 0);
 }
 
-TEST_CASE("a missing, extra or misplaced operator is reported as the only difference", "[verdict]") {
+TEST_CASE("a missing, extra or misplaced operator is reported as one difference", "[verdict]") {
   const Ledger right = predicted(plain());
   const std::size_t last = right.order.size() - 1;
   REQUIRE(right.order[0].name == "embedding.tokens");

@@ -96,7 +96,8 @@ RequestTraffic drawn(double rate, Count n, double prompt, double output, std::ui
 
 }  // namespace
 
-TEST_CASE("by hand: a decoding sequence goes first, and a prompt is cut to the remaining budget", "[oracle][serve]") {
+TEST_CASE("in passes worked out by hand, a decoding sequence goes first, and a prompt is cut to the remaining budget",
+          "[oracle][serve]") {
   // Passes of 10 tokens and 2 ticks. The second request, 20 tokens long, arrives in the first one's first pass of 4.
   // Its chunks: 9 with a decoded token, 9, then the last 2; so its first token comes with the fourth pass.
   const RequestTraffic t = written({{0, 4, 5}, {1e-18, 20, 2}});
@@ -111,7 +112,8 @@ TEST_CASE("by hand: a decoding sequence goes first, and a prompt is cut to the r
   CHECK(agree({.budget = 10}, llama(), t) == 0);
 }
 
-TEST_CASE("by hand: the newest sequence releases its blocks and recomputes all its tokens", "[oracle][serve]") {
+TEST_CASE("in passes worked out by hand, the newest sequence releases its blocks and recomputes all its tokens",
+          "[oracle][serve]") {
   // Four blocks of 4 tokens. Two prompts of 7 take two blocks each, which hold 8 tokens with their first output. The
   // second output of the first one needs a third block, for which the second is preempted. It recomputes 7 + 1 or 2
   // tokens when the first ends.
@@ -125,7 +127,7 @@ TEST_CASE("by hand: the newest sequence releases its blocks and recomputes all i
   CHECK(agree({.budget = 100, .block = 4, .blocks = 4}, llama(), written({{0, 7, 4}, {0, 7, 4}})) == 1);
 }
 
-TEST_CASE("serve matches the batcher request by request", "[oracle][serve]") {
+TEST_CASE("serve matches the reference batcher request by request", "[oracle][serve]") {
   const std::vector<Settings> all{
       {},                                  // one prompt per pass, or several
       {.budget = 512},                     // chunked prefill
@@ -144,7 +146,7 @@ TEST_CASE("serve matches the batcher request by request", "[oracle][serve]") {
   CHECK(preemptions > 20);
 }
 
-TEST_CASE("serve matches the batcher on a burst, and on requests of one token", "[oracle][serve]") {
+TEST_CASE("serve matches the reference batcher on a burst, and on requests of one token", "[oracle][serve]") {
   std::vector<std::array<double, 3>> rows;
   for (int i = 0; i < 24; ++i)
     rows.push_back({i < 12 ? 0.0 : 0.05 * i, 100.0 + 137 * (i % 7), i % 5 == 0 ? 1.0 : 10.0 + 9 * (i % 4)});

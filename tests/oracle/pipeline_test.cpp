@@ -252,7 +252,7 @@ std::string text(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("the step of every schedule matches the simulation", "[oracle][pipeline]") {
+TEST_CASE("the step time of every schedule matches the simulation", "[oracle][pipeline]") {
   int cases = 0;
   for (const bool equal : {true, false})
     for_each_case(equal, [&](const Case& c) {

@@ -55,15 +55,17 @@ double step(const Layout& layout, const std::string& costs) {
 
 }  // namespace
 
-TEST_CASE("compute only: 6 FLOPs per matmul weight and token, 12 S^2 D per layer", "[oracle][resources]") {
+TEST_CASE("if only compute takes time, a step takes 6 FLOPs per matmul weight and token, plus 12 S^2 D per layer",
+          "[oracle][resources]") {
   const double weights = 6 * tokens * (layers * products + head);
   const double scores = 3 * layers * 2 * (2 * tokens * tokens * width);  // two matmuls, and twice as many backward
   CHECK(step({}, R"({"matmul": {"bf16": "1 TFLOP/s"}})") ==
         Approx(micro_batch_count * (weights + scores) / 1e12).epsilon(1e-6));
 }
 
-TEST_CASE("memory only: a token reads the weights and its cache, an update moves 30 bytes per parameter",
-          "[oracle][resources]") {
+TEST_CASE(
+    "if only memory traffic takes time, a token reads weights and cache, and an update moves 30 bytes per parameter",
+    "[oracle][resources]") {
   const std::string slow = R"({"memory": {"bandwidth": "1 GB/s"}})";
   Plan p = plan_of();
   p.roofline = Roofline::step;
@@ -74,7 +76,7 @@ TEST_CASE("memory only: a token reads the weights and its cache, an update moves
   CHECK(t[Part::optimizer].value == Approx(30 * numbers / 1e9).epsilon(1e-6));
 }
 
-TEST_CASE("one level of links only: a ring all-reduce moves 2 (n - 1)/n of 4 bytes per parameter",
+TEST_CASE("if only one link level takes time, a ring all-reduce moves 2 (n - 1)/n of 4 bytes per parameter",
           "[oracle][resources]") {
   const double gradients = 4 * numbers;
   // Two replicas in a node use its link. Four in two nodes: each GPU reduces half of the gradients over the network.
@@ -88,14 +90,14 @@ TEST_CASE("one level of links only: a ring all-reduce moves 2 (n - 1)/n of 4 byt
         Approx(0.5 * 6 * numbers / 1e9).epsilon(1e-6));
 }
 
-TEST_CASE("messages only: two stages pass two micro-batches forward and back in the time of two messages",
+TEST_CASE("if only messages take time, two stages pass two micro-batches forward and back in the time of four messages",
           "[oracle][resources]") {
   const double message = 2 * tokens * width / 1e9;
   CHECK(step({.pp = 2}, R"({"link": {"bandwidth": "1 GB/s"}})") == Approx(2 * 2 * message).epsilon(1e-6));
   CHECK(step({.pp = 2}, R"({"link": {"latency": "1 us"}})") == Approx(2 * 2 * 1e-6).epsilon(1e-6));
 }
 
-TEST_CASE("latency only: 2 (n - 1) latencies per all-reduce, with one all-reduce per layer, table and head",
+TEST_CASE("if only latency takes time, an all-reduce takes 2 (n - 1) latencies, with one per layer, table and head",
           "[oracle][resources]") {
   CHECK(step({.dp = 2}, R"({"link": {"latency": "1 us"}})") == Approx(2 * (layers + 2) * 1e-6).epsilon(1e-6));
   CHECK(step({.dp = 4}, R"({"network": {"latency": "1 us"}})") == Approx(2 * (layers + 2) * 1e-6).epsilon(1e-6));

@@ -6,7 +6,7 @@
 using llmcalc::import::Expression;
 using llmcalc::import::ExpressionError;
 
-TEST_CASE("an expression matches the same text as in Python's re", "[expression]") {
+TEST_CASE("a regular expression matches the same strings as in Python's re", "[expression]") {
   struct Row {
     const char *pattern, *text;
     bool begins, within;
@@ -29,7 +29,7 @@ TEST_CASE("an expression matches the same text as in Python's re", "[expression]
   CHECK(Expression(row.pattern).within(row.text) == row.within);
 }
 
-TEST_CASE("no expression runs for long, and an invalid one is rejected", "[expression]") {
+TEST_CASE("no regular expression runs for long, and an invalid one is rejected", "[expression]") {
   const std::string text(200, 'a');
   CHECK_FALSE(Expression("(a+)+$b").begins(text));
   CHECK_FALSE(Expression("(.*)*(.*)*(.*)*x").within(text));

@@ -146,7 +146,8 @@ TEST_CASE("Laguna and Mellum accept either list of layers without experts", "[im
   }
 }
 
-TEST_CASE("Laguna's heads, windows and gates follow its lists or are rejected", "[import][family]") {
+TEST_CASE("Laguna's heads, windows and gates follow the lists in its config, and unsupported settings are rejected",
+          "[import][family]") {
   const Arch a = arch(small("laguna", R"("head_dim": 16, "sliding_window": 8, "gating": "per-element",
     "num_attention_heads_per_layer": [6, 4, 6, 4, 6, 4, 6, 8], "layer_types": ["full_attention", "sliding_attention",
     "sliding_attention", "full_attention", "full_attention", "sliding_attention", "full_attention",
@@ -196,7 +197,8 @@ TEST_CASE("North Mini's parameter count matches its modules, with experts parall
   CHECK(a.local == LocalAttention{{4096}, all_but(49, 0, 4)});
 }
 
-TEST_CASE("Cohere's experts and windows follow its lists or its number of leading dense layers", "[import][family]") {
+TEST_CASE("Cohere's experts and windows follow the config's layer lists or its number of leading dense layers",
+          "[import][family]") {
   const Arch plain = arch(small("cohere2_moe", R"("num_shared_experts": 2, "sliding_window": 8)"));
   CHECK(plain.norm == NormKind::layer_norm_no_bias);
   CHECK(plain.moe.shared_experts == 2);

@@ -248,7 +248,7 @@ TEST_CASE("K-EXAONE's parameter count matches its modules, with experts in all l
   CHECK(imported(exaone().dump()).caveats.front() == "1 MTP module is not counted");
 }
 
-TEST_CASE("EXAONE's experts follow its lists or its number of leading dense layers", "[import][family]") {
+TEST_CASE("EXAONE's experts follow the config's layer list or its number of leading dense layers", "[import][family]") {
   const auto sparse = [](const char* more) { return arch(small("exaone_moe", more)).moe.layers; };
   CHECK(sparse("") == LayerSet::every(1, 1, 8));
   CHECK(sparse(R"("first_k_dense_replace": 3)") == LayerSet::every(3, 1, 8));

@@ -100,7 +100,7 @@ TEST_CASE("rows that do not divide into blocks use a type with smaller blocks", 
     if (t.columns == 576 && t.rows > 1) CHECK((t.format.name() == "q5_0" || t.format.name() == "q8_0"));
 }
 
-TEST_CASE("every mix has a size for every model", "[mix]") {
+TEST_CASE("every mix gives a size for every model", "[mix]") {
   for (const std::string_view mix : gguf_mixes()) {
     CHECK(is_gguf_mix(mix));
     CHECK(bytes_under("mixtral-8x7b", mix) > 0);

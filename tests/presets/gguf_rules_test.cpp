@@ -167,7 +167,7 @@ TEST_CASE("Ling 2.0 has one fused matrix where Ling 1.5 has three", "[mix]") {
 
 // LFM2's first layer has no keys, so its file's first number of queries per key is 0, and values stay in the base type
 // although its attention has 4 queries per key.
-TEST_CASE("the rules use the first layer's queries per key", "[mix]") {
+TEST_CASE("quantization rules use the first layer's number of queries per key", "[mix]") {
   for (const MixedTensor& t : mixed_tensors(load_model("lfm2-1.2b").arch, "iq4_xs", "lfm2"))
     if (t.component == Component::attention) CHECK(t.format.name() != "q5_k");
   Count values = 0;
@@ -226,7 +226,7 @@ TEST_CASE("the quantization types of Falcon's tensors follow separate rules", "[
 
 // Files of GLM-4.5 have the MTP module as block 92, so the rules count 93 layers and 93 values. The sums are from
 // llama.cpp's list of tensors with their types, including router biases of 4 bytes for each of 160 and 128 experts.
-TEST_CASE("the rules count MTP modules in files as layers", "[mix]") {
+TEST_CASE("quantization rules count MTP modules in files as layers", "[mix]") {
   CHECK(bytes_under(load_model("glm-4.5"), "q4_k_m", 1) == 215300973824);
   CHECK(bytes_under(load_model("glm-4.5"), "q5_k_m", 1) == 252933383424);
   CHECK(bytes_under(load_model("glm-4.5-air"), "q4_k_m", 1) == 72149810176);

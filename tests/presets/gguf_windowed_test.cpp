@@ -163,7 +163,7 @@ TEST_CASE("a GGUF file of Step 3.5 has different heads in layers with windows", 
   CHECK(parameters(booked(f).arch).total == f.numbers() - 4);
 }
 
-TEST_CASE("a GGUF file of Apertus stores its activation's parameters under keys", "[gguf][windowed]") {
+TEST_CASE("a GGUF file of Apertus stores its activation's parameters as metadata keys", "[gguf][windowed]") {
   GgufFile f("apertus", 2, 64, 256, false);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 128);
   for (Count i = 0; i < 2; ++i) {

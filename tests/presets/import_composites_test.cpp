@@ -92,7 +92,8 @@ TEST_CASE("InternVL's language model is read from its llm_config", "[import][fam
              Catch::Contains("c.json, \"llm_config\": model_type \"internlm9\" is not supported"));
 }
 
-TEST_CASE("Phi-3.5 vision is Phi-3 with CLIP, whose sizes come from the model's code", "[import][family]") {
+TEST_CASE("Phi-4 multimodal's text model matches its modules, and its encoders and adapters are counted separately",
+          "[import][family]") {
   check_tensors(
       phi4mm,
       together({in_layers(32, layer(3072, 24, 8, 8192, false)), {{"embed_tokens", {200064, 3072}}, {"norm", {3072}}}}),
@@ -111,7 +112,7 @@ TEST_CASE("Phi-3.5 vision is Phi-3 with CLIP, whose sizes come from the model's 
 }
 
 // 4146621440: the published total of microsoft/Phi-3.5-vision-instruct.
-TEST_CASE("Phi-3.5 vision is Phi-3 with CLIP, whose sizes its code states", "[import][family]") {
+TEST_CASE("Phi-3.5 vision is Phi-3 with CLIP, whose sizes come from the model's code", "[import][family]") {
   const std::string phi3_v = R"({"architectures": ["Phi3VForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
     "embd_layer": {"embedding_cls": "image", "hd_transform_order": "sub_glb", "projection_cls": "mlp",
     "use_hd_transform": true, "with_learnable_separator": true}, "hidden_act": "silu", "hidden_size": 3072,

@@ -95,7 +95,7 @@ TEST_CASE("a head wider than RWKV-7's hidden size is rejected", "[import]") {
 }
 
 // hub Qwen/Qwen-VL-Chat: an encoder of 48 layers of width 1664, in "visual".
-TEST_CASE("unknown objects are always reported", "[import]") {
+TEST_CASE("unknown objects in a config are always reported", "[import]") {
   const ModelCard card = imported(small("qwen", R"("no_bias": true, "visual": {"layers": 48, "width": 1664})"));
   CHECK(card.unknown_keys == std::vector<std::string>{"visual"});
   CHECK(unknown_keys_note(card) == "\"visual\" in c.json is not understood and was not counted");
@@ -183,7 +183,7 @@ TEST_CASE("draft models are also found by the class of a composite config", "[im
   CHECK(arch(composite("Eagle2_5_VLForConditionalGeneration")) == arch(small("qwen3", "")));
 }
 
-TEST_CASE("a class of another family is reported", "[import]") {
+TEST_CASE("a config class of another family is reported", "[import]") {
   const auto notes = [](const char* type, const char* name) {
     return imported(small(type, R"("architectures": [")" + std::string(name) + "\"]")).caveats;
   };

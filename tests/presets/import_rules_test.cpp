@@ -27,7 +27,7 @@ TEST_CASE("norms are placed according to the family", "[import]") {
   CHECK(arch(small("stablelm", R"("use_parallel_residual": true)")).norms_per_layer == 1);
 }
 
-TEST_CASE("positions follow the family's switches", "[import]") {
+TEST_CASE("position encodings follow the family's config switches", "[import]") {
   const auto position = [](const char* type, const char* more) { return arch(small(type, more)).position; };
   CHECK(position("falcon", R"("alibi": true)") == Position::alibi);
   CHECK(position("falcon", "") == Position::rope);

@@ -57,7 +57,7 @@ TEST_CASE("an ambiguous format or two contradictory formats in a name are reject
 }
 
 // hub moonshotai/Kimi-K2-Thinking stores its experts in int4; moonshotai/Kimi-K2-Instruct all matrices in fp8.
-TEST_CASE("a model with a preset's shape but other formats is rejected", "[meant]") {
+TEST_CASE("a model name whose checkpoint has a preset's shape but other formats is rejected", "[meant]") {
   CHECK_THAT(
       test::sentence([] { load_model("moonshotai/Kimi-K2-Thinking"); }),
       Catch::Contains("has the architecture of preset 'kimi-k2', but its checkpoint stores its experts in int4"));

@@ -77,7 +77,7 @@ TEST_CASE("the gpt-oss presets have as many bytes as their checkpoints", "[quant
 // moonshotai/Kimi-K2.5: 595148192736 bytes. Outside the text model are 471136112 parameters of the vision encoder and
 // 60 x 384 router biases in bf16. The shapes of 60 x 384 x 3 packed matrices have 8 bytes each there and 16 here; 61696
 // bytes are unexplained.
-TEST_CASE("the Kimi K2.5 preset has as many bytes as its checkpoint except for 61696", "[quantized]") {
+TEST_CASE("the Kimi K2.5 preset matches the bytes of its checkpoint except for 61696 bytes", "[quantized]") {
   constexpr Count matrices = 60 * 384 * 3;
   CHECK(bytes(load_model("kimi-k2.5")) - 8 * matrices + 2 * 471136112 + 2 * 60 * 384 == 595148192736 - 61696);
 }

@@ -215,7 +215,7 @@ TEST_CASE("a sparse checkpoint of compressed-tensors may have unquantized weight
   CHECK(bytes_of(small_card(block)) == sparse + sparse / 8 + 14 * 16 + 2 * (2 * table_numbers + norm_numbers));
 }
 
-TEST_CASE("groups that name modules take precedence over a group for all", "[schemes]") {
+TEST_CASE("groups that name modules take precedence over a group for all modules", "[schemes]") {
   const std::string block = R"({"quant_method": "compressed-tensors", "format": "mixed-precision", "config_groups": {
     "all": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}},
     "down": {"targets": ["re:.*down_proj"], "weights": {"num_bits": 4, "type": "float", "group_size": 32}}}})";

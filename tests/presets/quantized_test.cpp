@@ -160,7 +160,7 @@ TEST_CASE("MiniMax-M2.5 has the published number of elements", "[quantized]") {
 
 // moonshotai/Kimi-K2-Instruct: 1026470731056 published elements; parameters, float32 scales and 384 router biases in
 // each of 60 layers are 3416 fewer.
-TEST_CASE("Kimi-K2 has the published number of elements except for 3416", "[quantized]") {
+TEST_CASE("Kimi-K2 has the published number of elements minus 3416", "[quantized]") {
   const ModelCard card = quantized(kimi, deepseek_block);
   const Count numbers = parameters(card.arch).total, fp8 = 1023893241856;
   const Count scales = (bytes(card) - fp8 - 2 * (numbers - fp8)) / 4;
@@ -272,7 +272,7 @@ TEST_CASE("the error for an unknown quantization names the quantization", "[quan
   says(R"({"quant_method": "compressed-tensors", "config_groups": {}})", "without weights");
 }
 
-TEST_CASE("a model file's weights have one format for all and exceptions", "[quantized]") {
+TEST_CASE("a model file can state one weight format for all components, with exceptions", "[quantized]") {
   const auto read = [](const char* text) {
     const json::Value v = json::parse(text, "weights");
     return read_weight_formats(json::Object(v, "weights"));

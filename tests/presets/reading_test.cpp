@@ -121,7 +121,7 @@ TEST_CASE("reading the keys of an unsupported config is rejected", "[import][rea
              Catch::Contains("\"qwen9\" is not supported; the closest are "));
 }
 
-TEST_CASE("a number that equals the length of a word is still read", "[import][reading]") {
+TEST_CASE("a number that happens to equal the length of a string in the config is still read", "[import][reading]") {
   const json::Value ouro = {
       {"model_type", "ouro"},     {"hidden_size", 256},       {"num_hidden_layers", 2},
       {"num_attention_heads", 4}, {"num_key_value_heads", 4}, {"vocab_size", 512},

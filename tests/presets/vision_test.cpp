@@ -70,7 +70,7 @@ TEST_CASE("presets have the vision and audio encoders of their configs", "[tower
   CHECK(compared == 13);
 }
 
-TEST_CASE("the parts of a small CLIP add up, and heads and more layers change them", "[import][towers]") {
+TEST_CASE("encoder and projector parameters of small CLIP and SigLIP models match counts by hand", "[import][towers]") {
   const auto media_encoders = [](const std::string& type, const std::string& more, const std::string& whole = "") {
     return imported(beside_text(type, whole + R"("vision_config": {)" + more + "}")).media_encoders;
   };

@@ -57,7 +57,7 @@ TEST_CASE("the largest number of layers fits, and no larger number does", "[sear
   }
 }
 
-TEST_CASE("the largest micro-batch under a batch is the largest of its divisors that fits", "[search]") {
+TEST_CASE("for a given batch, the largest micro-batch is the largest divisor of the batch that fits", "[search]") {
   const LargestQuestion q{.of = Largest::micro_batch};
   Space s = small(1);
   s.plan.global_batch = 24;

@@ -122,7 +122,7 @@ Drawn drawn(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("the server equals one that visits every sequence in every pass", "[serve][equality]") {
+TEST_CASE("the server gives the same results as one that visits every sequence in every pass", "[serve][equality]") {
   Count preempted = 0, cached = 0, alike = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     CAPTURE(seed);

@@ -101,7 +101,7 @@ TEST_CASE("an arrival waits for the end of the running pass", "[serve]") {
   CHECK(tenths(run.answers[0]) == Tenths{20, 110});
 }
 
-TEST_CASE("time of a request outside passes does not delay other requests", "[serve]") {
+TEST_CASE("per-request time outside passes does not delay other requests", "[serve]") {
   PassTimes times = even_times();
   times.request = one_second / 2;
   RequestTraffic t{.requests = {request(10, 3), request(10, 3)}};

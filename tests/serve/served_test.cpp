@@ -24,7 +24,7 @@ TEST_CASE("a percentile lies between the two nearest values", "[serve][served]")
   CHECK(s.p999 == Seconds(7));
 }
 
-TEST_CASE("token gaps of consecutive passes added together match those of passes added one by one", "[serve][served]") {
+TEST_CASE("token gaps are the same whether consecutive passes are added together or one by one", "[serve][served]") {
   TokenGaps together, single;
   together.add(one_second / 10, one_second / 5, 1001 * (one_second * 3 / 20), 1001, 3);
   for (int i = 0; i <= 1000; ++i) single.add(one_second / 10 + i * (one_second / 10'000), 3);
@@ -138,7 +138,7 @@ TEST_CASE("the last sample ends with the run, and padding adds no tokens", "[ser
   CHECK(tokens == Approx(52));
 }
 
-TEST_CASE("answered requests of a fixed batch are no longer in progress", "[serve][served]") {
+TEST_CASE("answered requests of a fixed batch no longer count as in progress", "[serve][served]") {
   RequestTraffic t{.requests = {request(10, 50), request(10, 2), request(10, 9), request(10, 30)}, .users = 2};
   const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
   const ServerRun run = serve({.server = {.scheduler = fixed}}, even_times(), t);

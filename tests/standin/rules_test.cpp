@@ -258,7 +258,7 @@ TEST_CASE("allocations beyond the described device's memory fail", "[rules]") {
   CHECK(allocated((std::size_t{512} << 20) + 1) == cudaErrorMemoryAllocation);
 }
 
-TEST_CASE("a planned failure hits one call, or all later calls after a device error", "[rules]") {
+TEST_CASE("an injected failure affects one call, or all later calls after a device error", "[rules]") {
   const auto errors = [](const char* plan) {
     const Environment planned("LLMCALC_STANDIN_FAIL", plan);
     return error_of([] {
