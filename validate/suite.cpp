@@ -188,34 +188,46 @@ void settle_repeats(LevelChoice& c) {
   if (c[trained] == 4) c[trained] = 0;
 }
 
+namespace {
+
+/// Settles MTP modules, which need a decoder with a full-width table, and caches that accept several drafted tokens at
+/// a time.
+void settle_modules(LevelChoice& c) {
+  c[stack] = c[window] = c[cache] = 0;
+  if (c[streams] > 1) c[streams] = 0;  // a module's result supports only the streams of hyper-connections
+  if (c[embedding] >= 2) c[embedding] = 0;
+  if (is_relative(c)) c[position] = 0;
+  if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
+  if (c[keys] == 2) c[keys] = 1;  // a module's layer has the last layer's mixer
+}
+
+/// Settles an encoder: grouped attention without windows in every layer, and one residual stream.
+void settle_encoder(LevelChoice& c) {
+  c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
+  if (is_latent(c)) c[attention] = 0;
+  if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
+  if (c[embedding] == 2) c[embedding] = 0;  // the encoder's table is as wide as the model, or both its ends are narrow
+  if (c[stack] == 2) c[head] = 0;           // a model with a pooler has no logits
+}
+
+/// Settles an encoder-decoder: as an encoder, with only a token embedding, and with the encoder's keys in the cache.
+void settle_encoder_decoder(LevelChoice& c) {
+  c[window] = c[middle_layer] = c[keys] = c[streams] = c[embedding] = c[cache] = 0;
+  if (is_latent(c)) c[attention] = 0;
+  if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
+  if (c[placement] >= 4) c[placement] = 0;
+  if (c[position] == 1 || c[position] == 6) c[position] = 0;
+  if (c[attention] == 5) c[attention] = 0;  // cross-attention has no low-rank queries
+}
+
+}  // namespace
+
 LevelChoice possible(LevelChoice c) {
   settle_repeats(c);
   if (c[embedding] == 3 && !is_encoder(c)) c[embedding] = 2;  // positions and norm are as wide as the model
-  // Modules need a decoder with a full-width table, and caches that accept several drafted tokens at a time.
-  if (c[further] > 0) {
-    c[stack] = c[window] = c[cache] = 0;
-    if (c[streams] > 1) c[streams] = 0;  // a module's result supports only the streams of hyper-connections
-    if (c[embedding] >= 2) c[embedding] = 0;
-    if (is_relative(c)) c[position] = 0;
-    if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-    if (c[keys] == 2) c[keys] = 1;  // a module's layer has the last layer's mixer
-  }
-  if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
-    c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
-    if (is_latent(c)) c[attention] = 0;
-    if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-    if (c[embedding] == 2)
-      c[embedding] = 0;              // the encoder's table is as wide as the model, or both its ends are narrow
-    if (c[stack] == 2) c[head] = 0;  // a model with a pooler has no logits
-  }
-  if (is_encoder_decoder(c)) {  // likewise, with only a token embedding, and the encoder's keys in the cache
-    c[window] = c[middle_layer] = c[keys] = c[streams] = c[embedding] = c[cache] = 0;
-    if (is_latent(c)) c[attention] = 0;
-    if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-    if (c[placement] >= 4) c[placement] = 0;
-    if (c[position] == 1 || c[position] == 6) c[position] = 0;
-    if (c[attention] == 5) c[attention] = 0;  // cross-attention has no low-rank queries
-  }
+  if (c[further] > 0) settle_modules(c);
+  if (is_encoder(c)) settle_encoder(c);
+  if (is_encoder_decoder(c)) settle_encoder_decoder(c);
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
   if (c[attention] == 5) c[qk_norm] = 0;  // the low-rank projection has its own norm
   if (!is_latent(c)) c[mla] = 0;
