@@ -1,5 +1,5 @@
 #pragma once
-/// Answer to a request. Computes each estimate lazily and only once; every consumer reads estimates here.
+/// Answer to a request. Computes each estimate on first use and keeps it; all consumers read estimates here.
 
 #include "ask/answer/inference.hpp"
 #include "ask/answer/lazy.hpp"

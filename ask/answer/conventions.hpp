@@ -17,7 +17,7 @@ struct Convention {
 };
 
 /// FLOPs of a training step by convention. N: parameters without idle experts; L layers, A heads of d_h, S tokens.
-///   model               operator by operator, forward and backward, attention pairs counted as the plan sets
+///   model               by operator, forward and backward; attention pairs as set by the plan
 ///   model_full          the same with all S^2 query-key pairs
 ///   model_causal_half   with half of the pairs
 ///   model_causal_exact  with the S (S + 1) / 2 causal pairs

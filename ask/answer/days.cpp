@@ -67,7 +67,7 @@ GpusForDays of_batch(const Request& r, double rate) {
                                     human_text(Quantity(fastest->days), Unit::days))};
 }
 
-/// Finds the fewest replicas that meet the deadline, each with the request's number of sequences per replica.
+/// Finds the fewest replicas that meet the deadline. The number of sequences per replica is the request's.
 GpusForDays of_replicas(const Request& r, double rate) {
   const double needed = real(*r.run.tokens) / (*r.run.days * seconds_per_day * rate) * real(r.layout.dp);
   const auto is_in_time = [&](Count dp) { return is_possible(r, dp) && tried(r, rate, dp).days <= *r.run.days; };

@@ -20,13 +20,13 @@ Bytes checkpoint_bytes(const Request& r);
 /// Failures of a run on `gpus` GPUs. Precondition: the request has --mtbf.
 Failures failures_of(const Request& r, Count gpus);
 
-/// Whether the per-GPU throughput of this plan also holds for other numbers of GPUs, because it was measured or stated
-/// as MFU.
+/// Whether the plan's per-GPU throughput is used for any number of GPUs, because it was measured or stated as MFU.
 bool keeps_rate(const Request& r);
 
-/// `rate`: tokens per second of all GPUs of the request. Splits a given global batch evenly across replicas; otherwise
-/// each replica has as many sequences as in this plan. Predicts the rate for each number of replicas unless
-/// keeps_rate(). Days include time lost to failures (--mtbf). Precondition: the request has --tokens and --days.
+/// Finds the fewest GPUs that process --tokens within --days. `rate`: tokens per second of all GPUs of the request. A
+/// given global batch is split evenly across replicas; otherwise each replica keeps the plan's number of sequences.
+/// Predicts the rate for each number of replicas unless keeps_rate(). Days include time lost to failures (--mtbf).
+/// Precondition: the request has --tokens and --days.
 GpusForDays gpus_for_days(const Request& r, double rate);
 
 }  // namespace llmcalc

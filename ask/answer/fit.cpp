@@ -10,7 +10,7 @@ namespace {
 double normal_distribution(double x) { return 0.5 * elementary::erfc(-x / std::sqrt(2.0)); }
 
 Fit fit_of(double needed, double all, double factor) {
-  constexpr double end = 1.6448536269514722;  // of a 90 % interval, in standard deviations
+  constexpr double end = 1.6448536269514722;  // half-width of a 90 % interval, in standard deviations
   const double probability = normal_distribution(end * elementary::log(all / needed) / elementary::log(factor));
   if (needed * factor <= all) return {FitVerdict::yes, probability};
   if (needed / factor > all) return {FitVerdict::no, probability};
@@ -22,8 +22,8 @@ double as_real(Bytes b) { return static_cast<double>(b.value); }
 /// Bytes that an engine certainly uses: weights and the batch's cache.
 Bytes exact_bytes(const Memory& m) { return m.weights + m.media_encoders + m.kv_cache; }
 
-/// Lets the exact check decide a verdict near one half: it counts whole blocks and micro-batches, which a continuous
-/// estimate ignores.
+/// Makes the verdict agree with the exact check. Near P = 0.5 the two can differ, because the check counts whole
+/// blocks and micro-batches and the estimate is continuous.
 Fit decided(Fit fit, bool fits) {
   if (fits == fit.is_expected()) return fit;
   return fits ? Fit{FitVerdict::likely, 0.5} : Fit{FitVerdict::unlikely, std::nextafter(0.5, 0)};

@@ -24,14 +24,15 @@ class InferenceAnswer {
   const Request& request() const { return request_; }
   /// The layers on each device; absent for an engine without stages, and for servers (has_stages).
   const std::optional<Placement>& placement() const;
-  /// The request, or the one for the stage that fills its device most, whose memory is reported.
+  /// The request whose memory is reported; with stages, the one for the stage that fills the largest share of its
+  /// device.
   const Request& fullest_request() const;
-  /// The passes' stages. Precondition: hardware.
+  /// The pipeline stages of a pass. Precondition: hardware.
   const PassStages& pass_stages() const;
   /// Precondition of this and of all times: the request has hardware.
   const InferEstimate& estimate() const;
   /// 90 % intervals for four times: prefill, one decode step at mid-generation, time to first token, and the whole
-  /// generation; with stages, the widest of their devices. Absent without an engine.
+  /// generation; with stages, the widest interval of any device. Absent without an engine.
   std::optional<EstimateInterval> prefill_interval() const;
   std::optional<EstimateInterval> decode_interval() const;
   std::optional<EstimateInterval> first_token_interval() const;
@@ -39,7 +40,7 @@ class InferenceAnswer {
   /// Time breakdown of a prefill and of a decode step at mid-generation. Precondition: the request has an engine.
   const PassSpent& prefill_spent() const;
   const PassSpent& decode_spent() const;
-  /// The interval of any such pass.
+  /// 90 % interval for the time of a pass of this kind.
   std::optional<EstimateInterval> interval_of_pass(InferenceClass kind, const PassTime& pass) const;
   const std::vector<TimeChange>& sensitivity() const;
   const Limits& limits() const;
@@ -49,7 +50,8 @@ class InferenceAnswer {
   /// Memory by the engine's law; without one, memory of the plan's tensors with all prompts in one pass. With
   /// stages, memory of the fullest one.
   const Memory& memory() const;
-  /// Device memory that the plan may use: the engine's, else by --memory-utilization. Precondition: hardware.
+  /// Device memory that the plan may use: as granted by the engine, else by --memory-utilization. Precondition:
+  /// hardware.
   Bytes usable() const;
   /// Whether device and host memory suffice. Precondition: hardware.
   bool fits() const;

@@ -1,6 +1,6 @@
 #pragma once
-/// Estimate of a training process's device memory with its software, with an interval. Includes everything that
-/// nvidia-smi counts; tensors of the plan are exact.
+/// Estimate of a training process's device memory under its software, with a 90 % interval. Includes everything that
+/// nvidia-smi counts; the bytes of the plan's tensors are exact.
 
 #include <optional>
 #include <string>
@@ -14,8 +14,8 @@ namespace llmcalc {
 struct ProcessEstimate {
   std::string software;               ///< name of the software
   std::vector<ProcessMemory> stages;  ///< one per pipeline rank
-  Bytes tensors{};                    ///< of the fullest stage, as in the plan
-  Bytes capacity{};                   ///< of the device, as the driver reports it
+  Bytes tensors{};                    ///< bytes of the plan's tensors on the fullest stage
+  Bytes capacity{};                   ///< device memory, as the driver reports it
   EstimateInterval interval{};
   const ProcessMemory& fullest() const { return llmcalc::fullest(stages); }
   double needed_low() const;  ///< bytes; ends of the fullest stage's interval

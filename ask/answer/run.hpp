@@ -19,10 +19,10 @@ struct RunFailures {
   double goodput = 1;  ///< useful share of the time; the rest is checkpoints, lost work and restarts
 };
 
-/// The run of --tokens.
+/// A run over --tokens.
 struct WholeTraining {
   Seconds time{};                              ///< without failures
-  std::optional<EstimateInterval> interval{};  ///< of the time, if it is predicted
+  std::optional<EstimateInterval> interval{};  ///< 90 % interval of the time, if it is predicted
   double gpu_hours = 0;                        ///< without failures
   std::optional<RunFailures> failures{};       ///< with --mtbf
   double effective_days() const;               ///< with failures
@@ -33,7 +33,7 @@ struct WholeTraining {
 };
 
 struct RunEstimate {
-  double tokens_per_s = 0;  ///< of all GPUs: measured, stated as MFU, or predicted
+  double tokens_per_s = 0;  ///< throughput of all GPUs: measured, stated as MFU, or predicted
   bool possible = true;     ///< whether the plan fits or was measured
   std::optional<WholeTraining> whole{};
 };

@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// (new time / time) - 1.
+/// Relative change of the time: new time / time - 1.
 struct TimeChange {
   std::string_view key;    ///< "peak", "bandwidth", "link", "network", "latency", "host"
   std::string_view label;  ///< "matmul peak"

@@ -12,7 +12,7 @@ struct Stages {
   Partition partition;
   std::vector<Stage> stages;  ///< one per pipeline rank
   const Stage& fullest() const;
-  Bytes most_on_host() const;  ///< per GPU, of the stage with the most bytes in host memory
+  Bytes most_on_host() const;  ///< host bytes per GPU, on the stage that has the most
 };
 Stages stages_of(const Request& r);
 /// The layout with an explicit number of layers per chunk, so that other hardware does not change the split. Unchanged

@@ -32,10 +32,10 @@ struct Utilization {
 
 struct StepFigures {
   Count gpus = 1;
-  double tokens_per_s = 0;             ///< of all GPUs, as are all other figures
+  double tokens_per_s = 0;             ///< throughput of all GPUs; the other figures also cover all GPUs
   double mfu = 0, hfu = 0;             ///< relative to the peak at the plan's precision
   std::optional<double> causal_mfu{};  ///< MFU that counts only causal pairs; present if mfu > 1
-  std::array<LimitTime, 4> limits{};   ///< by compute, memory, communication, latency; sums to the step
+  std::array<LimitTime, 4> limits{};   ///< time limited by compute, memory, communication, latency; sums to the step
   LimitTime bound{};                   ///< largest of these limits
   std::vector<PartTime> parts{};       ///< parts possible under the layout; sums to the step
 };

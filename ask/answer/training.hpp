@@ -20,7 +20,7 @@ namespace llmcalc {
 
 class TrainingAnswer {
  public:
-  /// `r`: with its device at the achieved training rates (for_training()).
+  /// `r`: request with its device at the achieved training rates (for_training()).
   explicit TrainingAnswer(Request r) : request_(std::move(r)) {}
   /// Takes an estimate of the request that has already been computed.
   TrainingAnswer(Request r, TrainEstimate known) : request_(std::move(r)), estimate_(std::move(known)) {}
@@ -36,7 +36,7 @@ class TrainingAnswer {
   const StepFigures& step() const;
   /// MFU under each convention.
   const std::vector<Utilization>& utilization() const;
-  /// The run of --tokens, or at a measured throughput.
+  /// The run over --tokens, or at a measured throughput.
   const RunEstimate& run() const;
   std::optional<double> measured_scale() const { return llmcalc::measured_scale(request_, estimate()); }
   const std::vector<TimeChange>& sensitivity() const;

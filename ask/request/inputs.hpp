@@ -13,7 +13,7 @@ namespace llmcalc {
 /// An input as the option's text; absent for a flag that is not given. Throws InputError for JSON that no option takes.
 std::optional<std::string> input_text(const Option& o, const json::Value& v, const std::string& where);
 
-/// Formats by component, without components that have no weights in the model; other values unchanged.
+/// The formats without the components for which the model has no weights. Returns other values unchanged.
 json::Value present_components(json::Value formats, const Arch& arch);
 
 /// Reads each input into the request as if it had been typed: quantities as numbers in base units or as text. Throws

@@ -23,7 +23,7 @@ void add_wide(WideLayers& all, std::string_view one, std::string_view where) {
 
 bool is_narrow(const Plan& p) { return working_format(p) != p.precision; }
 
-/// Number of the model's matmuls in the plan's format.
+/// Number of the model's low-precision matmuls.
 Count narrow_products(const Arch& arch, const LowPrecision& low_precision) {
   Count all = 0;
   const Step step{.training = true, .low_precision = low_precision};
@@ -77,7 +77,7 @@ std::string dequantized_note(const Request& r) {
   return names.empty() ? "" : fmt::format("weights in {} are dequantized and multiplied in {}", names, product.name());
 }
 
-/// A note that lists the matmuls of inference in the plan's format, if not all are.
+/// Note that lists the low-precision matmuls of inference; empty if all are low-precision.
 std::string inference_parts_note(const Request& r) {
   const Plan& p = r.plan;
   if (!r.has(part::inference) || p.multiplied == NarrowParts::all()) return "";

@@ -9,14 +9,14 @@
 
 namespace llmcalc {
 
-/// Number of blocks at the model's start and end.
+/// Numbers of blocks at the model's start and end whose matmuls stay in 16 bits.
 struct WideLayers {
   Count first = 0, last = 0;
 };
 WideLayers read_wide_layers(std::string_view text, std::string_view where);
 std::string wide_layers_text(const LowPrecision& n);
 
-/// Note about which matmuls are in which format; empty if there is only one format.
+/// Note that states the format of each group of matmuls; empty if there is only one format.
 std::string formats_note(const Request& r);
 
 /// Throws InputError if the hardware has no peak for the plan's matmuls.

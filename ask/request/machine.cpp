@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_devices = 16;
 
-/// A name, and how many devices it stands for: "2xrtx-3090".
+/// A device name and the number of devices: "2xrtx-3090".
 struct NamedDevices {
   std::string name;
   Count number = 1;
@@ -42,7 +42,8 @@ std::vector<std::string> split_at_plus(const std::string& text) {
   return all;
 }
 
-/// PCI Express as the only link of a device among `devices` in a machine. Throws InputError if the device has none.
+/// Cluster of a machine with this number of devices, linked only by PCI Express. Throws InputError if the device has
+/// no PCI Express.
 Cluster joined_by_pcie(const HardwareCard& card, Count devices, const std::string& hardware) {
   if (card.pcie.value <= 0)
     throw InputError(

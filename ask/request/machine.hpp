@@ -32,14 +32,14 @@ bool has_stages(const Request& r);
 /// The device of a stage.
 const HardwareCard& card_of_stage(const Request& r, Count stage);
 
-/// Neighboring devices of one kind, and their number.
+/// Runs of neighboring devices of the same kind, with the length of each run.
 std::vector<std::pair<const HardwareCard*, Count>> devices_by_kind(const Request& r);
 
-/// The request for the device of one stage alone, at its engine's rates; Request::stage remains to be set.
+/// The request for the device of a single stage, at its engine's rates. The caller sets Request::stage.
 Request on_device_of_stage(const Request& r, Count stage);
 
-/// Throws InputError for a machine outside the commands that estimate one, and for batches in stages whose memory or
-/// time is not modeled.
+/// Throws InputError if the command does not estimate machines of several devices, or if the memory or time of the
+/// pipeline stages is not modeled.
 void check_stages(const Request& r);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Nearest valid values to a rejected number: the smallest changes that an error message suggests.
+/// Valid values nearest to a rejected number, for suggestions in error messages.
 
 #include <string>
 #include <string_view>
@@ -16,12 +16,12 @@ std::string nearest_multiples(std::string_view option, Count n, Count unit);
 /// fits.
 std::string nearest_lengths(const Request& r, Count unit);
 
-/// Options for working layouts with an even number of ranks, the next above or the next below, each tried, with a new
-/// global batch if needed: "--pp 34 --global-batch 68".
+/// Options for a working layout with an even number of ranks: the next larger one, else the next smaller one, with a
+/// new global batch if needed: "--pp 34 --global-batch 68".
 std::string even_ranks(const Request& r, const Pipeline& p);
-/// The number of chunks that a schedule requires, or 1F1B instead.
+/// Options for the number of chunks that a schedule requires, or else for 1F1B.
 std::string chunks_of_schedule(const Request& r, Count chunks);
-/// Fewer chunks or fewer ranks, for at most as many chunks as layers.
+/// Fewer chunks or fewer ranks that leave at least one layer per chunk.
 std::string fewer_chunks(const Request& r, const Pipeline& p);
 
 /// The given layers per stage, changed from the last stage backward until they sum to the model's layer count.
@@ -30,10 +30,11 @@ std::string stage_layers_that_add_up(const Request& r);
 /// A change that makes the expert ranks divide the other ranks: fewer ranks per expert, else fewer expert ranks, else
 /// more data-parallel ranks.
 std::string fewer_expert_ranks(const Request& r);
-/// "give --hsdp 8": the smallest larger replica that the expert ranks divide; else fewer_expert_ranks().
+/// "set --hsdp 8": the next larger sharding group that the expert ranks divide; else fewer_expert_ranks().
 std::string wider_copy(const Request& r);
 
-/// A fix for a group that no link joins: as many GPUs or replicas as the widest link joins, else fewer of its ranks.
+/// A fix for a group of ranks that no link joins: the number of GPUs or replicas that the widest link joins, else
+/// fewer ranks in the group.
 std::string fewer_joined(const Request& r, std::string_view option);
 
 }  // namespace llmcalc

@@ -21,7 +21,7 @@ namespace llmcalc {
 /// Inputs for a whole training run. Results that depend on an absent input are absent.
 struct RunInputs {
   std::optional<Count> tokens;
-  std::optional<double> measured_tokens_per_s;  ///< of all GPUs together
+  std::optional<double> measured_tokens_per_s;  ///< throughput of all GPUs together
   double measured_scale = 1;  ///< estimated over measured throughput of another plan on this machine; 1: not measured
   std::optional<double> price, watts, co2;  ///< USD per device-hour, W per device, kg per kWh
   double pue = 1;
@@ -32,8 +32,8 @@ struct RunInputs {
   double restart = 0;                     ///< seconds from a failure until training resumes
 };
 
-/// Parts of an answer, as bits. A command has some of these parts and an option affects some: the option is accepted if
-/// the two intersect, else rejected.
+/// Parts of an answer, as bits. A command has some of these parts and an option affects some: the option is accepted
+/// if the two sets intersect, else rejected.
 using Parts = unsigned;
 namespace part {
 inline constexpr Parts training = 1;      ///< memory of a training micro-batch
@@ -53,7 +53,7 @@ inline constexpr Parts process = 65536;     ///< memory of a training process ot
 inline constexpr Parts one_batch = 131072;  ///< a single batch on one engine
 inline constexpr Parts serving = 262144;    ///< a server under traffic
 inline constexpr Parts simulated = 524288;  ///< simulation of that server, request by request
-inline constexpr Parts full = 1048576;      ///< short answers in text
+inline constexpr Parts full = 1048576;      ///< answers with a short form in text
 inline constexpr Parts records = 2097152;   ///< lists as CSV or JSONL
 inline constexpr Parts recorded = 4194304;  ///< memory of a recorded run
 inline constexpr Parts launch = 8388608;    ///< commands and files that launch a plan
@@ -71,7 +71,7 @@ struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
   std::vector<HardwareCard> machine;     ///< devices of --hardware A+B, one per pipeline stage; empty: only `hardware`
-  std::optional<ModelChunk> stage;       ///< layers of an engine on this device; absent: all, or by the layout
+  std::optional<ModelChunk> stage;       ///< layers on this device; absent: all, or by the layout
   std::optional<SoftwareCard> software;  ///< for the estimate of a training step; optional
   std::optional<SoftwareCard> engine;    ///< for the estimate of inference; optional
   bool without_software = false;         ///< --software none: measured rates of the device, or the bound
@@ -79,7 +79,7 @@ struct Request {
   Plan plan;
   WeightsGiven weights_given;  ///< by --weight-precision; settle() derives the plan's formats from it
   Layout layout;
-  std::optional<Count> gpus;  ///< of the run; absent: one replica of the model
+  std::optional<Count> gpus;  ///< GPUs of the run; absent: one replica of the model
   RunInputs run;
   std::optional<BytesPerSecond> offload_rate;  ///< rate of offload transfers, if below the host link's
   std::optional<HardwareCard> host;            ///< processor and memory of the host; absent: the hardware file's
@@ -87,10 +87,10 @@ struct Request {
   WhatIf what_if;                              ///< changes to the hardware
   std::optional<SpeedTarget> target;           ///< desired speed of generation or of a training step
   ServingInputs serving;
-  Parts parts = 0;                              ///< of the command, without the half that --train or --infer excludes
-  bool train = false, infer = false;            ///< whether only this half is answered
-  bool ops = false;                             ///< whether to add a line per operator
-  bool stages = false;                          ///< whether to add a line per pipeline stage
+  Parts parts = 0;                    ///< parts of the command, without the half that --train or --infer excludes
+  bool train = false, infer = false;  ///< whether only this half is answered
+  bool ops = false;                   ///< whether to add a line per operator
+  bool stages = false;                ///< whether to add a line per pipeline stage
   RequiredFit require_fit = RequiredFit::none;  ///< verdict below which the command fails
   std::vector<std::string_view> given;          ///< options chosen by the user
   bool searches_layouts = false;                ///< whether the layout is searched instead of given
@@ -104,8 +104,8 @@ struct Request {
   bool has(Parts some) const { return (parts & some) != 0; }
 };
 
-/// The request for the inference batch: for an engine with the tensor-parallel ranks of the layout, and with its
-/// pipeline stages unless these are stages of training.
+/// The request for the inference batch on a single engine. It has the layout's tensor-parallel ranks, and the
+/// layout's pipeline stages unless these are for training.
 Request of_one_engine(Request r);
 
 /// Measured device memory that a process uses before it allocates any tensor; 0 if unknown.

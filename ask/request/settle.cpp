@@ -77,7 +77,7 @@ bool has_sparse_latent_attention(const Arch& a) {
   return false;
 }
 
-/// Sets cache rows with scales, if the engine has them.
+/// Selects cache rows with scales, if the engine stores such rows.
 void settle_cache_rows(Request& r) {
   CacheFormats& cache = r.plan.kv_precision;
   cache.scaled_index =

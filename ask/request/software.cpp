@@ -29,7 +29,7 @@ bool is_processor(const HardwareCard& card) { return card.form_factor == "socket
 
 namespace {
 
-/// `usual`, or a capable stack in its place.
+/// The stack `found` if there is one. Otherwise `usual` if its capabilities do not matter, else throws InputError.
 std::string capable(const Request& r, std::string_view usual, std::string_view found,
                     const std::vector<Demand>& demands) {
   if (!found.empty()) return std::string(found);
@@ -40,7 +40,7 @@ std::string capable(const Request& r, std::string_view usual, std::string_view f
                   unmet_text(card, *unmet(card, demands)), usual));
 }
 
-/// Whether the device is one on which a single user runs a single model.
+/// Whether the device is a personal one, on which a single user runs a single model.
 bool is_personal(const HardwareCard& card) {
   const Chip chip = chip_of(card);
   return chip == Chip::apple || chip == Chip::unified || is_processor(card) ||

@@ -26,11 +26,11 @@ std::string usual_engine(const Request& r);
 bool is_launchable(const Request& r);
 
 /// Sets default software. The default engine follows the layout and replaces an earlier default. Leaves the software
-/// unset for user-given efficiencies and for "--software none"; training software also for answers without times. Rates
-/// measured on a device apply with any software.
+/// unset for user-given efficiencies and for "--software none". Training software also stays unset for answers
+/// without times. Rates measured on a device apply with any software.
 void choose_software(Request& r);
-/// Throws InputError if the given software is for the half that these parts of the answer lack, or if it lacks a
-/// required capability and --any-software is not given.
+/// Throws InputError if the given software is for training and these parts of the answer are for inference, or vice
+/// versa, or if it lacks a required capability and --any-software is not given.
 void check_software(const Request& r, Parts parts);
 
 /// Multiple to which the training software, as given or by default, pads a rank's vocabulary rows. 1 with user-given

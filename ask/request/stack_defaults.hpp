@@ -1,5 +1,5 @@
 #pragma once
-/// Options that a training stack sets unless the user does, and its conversions of frozen weights.
+/// Options that a training stack sets unless the user does, and whether it converts frozen weights.
 
 #include <string>
 

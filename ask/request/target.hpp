@@ -9,8 +9,8 @@
 namespace llmcalc {
 
 enum class TargetKind : std::uint8_t {
-  time,         ///< of a decoded token at mid-generation; of a training step
-  rate,         ///< tokens per second: of one sequence; of a training run on all its devices
+  time,         ///< time of a decoded token at mid-generation, or of a training step
+  rate,         ///< tokens per second of one sequence, or of a training run on all its devices
   first_token,  ///< time to first token, including the prompt
   utilization,  ///< MFU of a training step
   days          ///< of a training run

@@ -13,17 +13,17 @@ namespace llmcalc {
 
 struct WeightsGiven {
   std::string text;                                ///< as typed, in lower case
-  std::optional<WeightFormats> all;                ///< of every component not in `parts`
+  std::optional<WeightFormats> all;                ///< formats of all components not in `parts`
   std::vector<std::pair<Component, DType>> parts;  ///< formats of single components
   std::string note{};                              ///< caveat about the byte counts
 };
 
-/// "bf16"; "q4_k_m", or "gguf:q6_k" if a format has the mix's name, which "ggml:q6_k" always means;
-/// "experts=mxfp4,attention=bf16", optionally with a format or mix for the rest: "q8_0,router=fp32". Throws InputError;
-/// `where` begins the sentence.
+/// "bf16"; "q4_k_m"; "gguf:q6_k" for a mix that shares its name with a format, "ggml:q6_k" for that format;
+/// "experts=mxfp4,attention=bf16", optionally with a format or mix for the rest: "q8_0,router=fp32". Throws
+/// InputError; `where` begins the sentence.
 WeightsGiven read_weight_precision(std::string_view text, std::string_view where, const ModelCard& model);
 
-/// With llama.cpp a bare name ("q2_k") is the file that llama-quantize writes, not the block format.
+/// Reads a bare name ("q2_k") as llama.cpp does: as the file that llama-quantize writes, not as the block format.
 WeightsGiven as_file(const WeightsGiven& given, std::string_view where, const ModelCard& model);
 
 /// The given formats, and `otherwise` for components without one. A tied head has the table's format.

@@ -33,7 +33,7 @@ MemoryGiven read_memory_given(std::string_view text, std::string_view where);
 double read_scale(std::string_view text, std::string_view where);
 /// "h100=2.1,mi300x=1.9". Throws InputError for unknown hardware.
 std::vector<std::pair<std::string, double>> read_prices(std::string_view text, std::string_view where);
-/// JSON in the syntax that these functions read.
+/// JSON in the syntax that the functions above read.
 json::Value memory_given_json(const MemoryGiven& m);
 std::string scale_text(double scale);
 std::string prices_text(const WhatIf& w);

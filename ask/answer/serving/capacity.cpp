@@ -125,7 +125,7 @@ class CapacityTrial {
     return lost;
   }
   bool sessions() const { return sessions_; }
-  /// Share of prompt tokens that are cached at a rate. Only for sessions.
+  /// Share of prompt tokens that are cached at this rate; absent without sessions.
   std::optional<double> cached(double rate) const {
     if (!sessions_) return std::nullopt;
     const ServingTraffic more = at_rate(traffic_.requests.requests, rate, tell(rate));
@@ -152,9 +152,9 @@ class CapacityTrial {
     const ServingTraffic more = at_rate(traffic_.requests.requests, rate, n, draw);
     return plain_run(part_.request, engine_, more, watch);
   }
-  /// grows() for sessions, whose cached tokens a long queue evicts: the queue then persists if the arrivals exceed the
-  /// throughput without a cache. Reads the queue before the last sessions end, because arrivals thin out then. Ends the
-  /// run early if the queue is hopeless.
+  /// grows() for sessions. A long queue evicts their cached tokens, and then persists if arrivals exceed the
+  /// throughput without a cache. Reads the queue before the last sessions end, because arrivals thin out then. Ends
+  /// the run early if the queue is hopeless.
   bool thrashes(double rate, std::uint64_t draw) const {
     constexpr Count few = 10, longer = 3, hopeless = 10, per_cent = 100;
     const Count n = tell(rate), nearly_all = n * 4 / 5;
@@ -176,7 +176,7 @@ class CapacityTrial {
     const Count n = std::max(few, enough(rate));
     return sessions_ ? std::clamp(mul(lives * turns_, enough(rate)), n, std::max(n, most)) : n;
   }
-  /// Enough requests for 16 rounds of those in progress and of the users who are thinking.
+  /// Number of requests in 16 rounds. A round is all requests in progress plus those of thinking users.
   Count enough(double rate) const {
     constexpr Count rounds = 16, fewest = 4000, most = 60'000;
     const SchedulerRules& rules = engine_.rules.scheduler;
@@ -197,9 +197,9 @@ class CapacityTrial {
 
 }  // namespace
 
-/// The throughput of a saturated server is its capacity, with exceptions: identical queued requests run in lockstep on
-/// all ranks, batches that fill slowly fall into a different lockstep, and a queue causes preemptions or evicts cached
-/// sessions.
+/// The throughput of a saturated server is its capacity, with three exceptions: identical queued requests run in
+/// lockstep on all ranks, batches that fill slowly fall into a different lockstep, and a queue causes preemptions or
+/// evicts cached sessions.
 ServingCapacity measured_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic) {
   constexpr double below = 0.97, above = 1.06, beyond = 1.5;
   const CapacityTrial trial(r, e, traffic);

@@ -1,8 +1,8 @@
 #pragma once
-/// Memory and limits of the engine that serves a request's batch: the engine that `serve` simulates, with chunked
-/// prompts, so that the workspace grows with the prompt only for EngineLaw::whole_prompts. The only memory law that
-/// infer, memory, report, fit and the remedies use for requests with an engine; without one, a prompt is one pass
-/// (calc/memory.hpp).
+/// Memory and limits of the engine that serves a request's batch. It is the engine that `serve` simulates: it splits
+/// prompts into chunks, and its workspace grows with the prompt only for EngineLaw::whole_prompts. infer, memory,
+/// report, fit and the remedies use only this law for requests with an engine; without an engine, a prompt is one
+/// pass (calc/memory.hpp).
 
 #include "ask/answer/serving/serving.hpp"
 #include "calc/infer.hpp"
@@ -25,14 +25,15 @@ class EngineCapacity {
   /// Number of sequences of prompt + generate tokens, or as long as a server's longest request, that fit at once,
   /// ignoring the engine's limit on sequences.
   Count most(const Request& r) const;
-  /// The same as limits; a context that always fits is absent.
+  /// most() and longest() as limits; the context is absent if every length fits.
   Limits limits(const Request& r) const;
   /// 90 % interval of the memory in use.
   const EstimateInterval& interval() const;
   /// Whether the plan's batch fits. The host is not checked.
   bool holds_batch() const { return longest_in_pass() >= tokens_; }
-  /// One device, with the cache of the plan's batch in whole blocks. `workspace`: the engine's activations; `process`:
-  /// libraries, CUDA graphs, padding, draft model and adapters. Excludes the unused part of the cache.
+  /// Memory of one device, with the KV cache of the plan's batch in whole blocks. `workspace`: the engine's
+  /// activations; `process`: libraries, CUDA graphs, padding, draft model and adapters. Excludes the unused part of
+  /// the cache.
   Memory memory() const;
 
  private:

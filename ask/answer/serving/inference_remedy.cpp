@@ -14,7 +14,8 @@
 namespace llmcalc {
 namespace {
 
-/// An option's value; `family`: only for models whose checkpoints come in this format.
+/// An option and a value to try. `family`: prefix of the names of models whose checkpoints come in this format;
+/// empty: all models.
 struct Change {
   std::string_view flag, value, family = {};
 };
@@ -51,7 +52,7 @@ std::optional<Request> typed(const Request& r, std::string_view flag, std::strin
   }
 }
 
-/// The engine after the change; absent if the change is rejected or does not suffice.
+/// The remedy that sets this option; absent if the change is rejected or the plan still does not fit.
 std::optional<InferenceRemedy> remedy(const InferenceAnswer& now, std::string_view flag, std::string_view value) {
   const Request& r = now.request();
   std::optional<Request> changed = typed(r, flag, value);

@@ -10,11 +10,11 @@ namespace llmcalc {
 
 /// A change to the plan, and the resulting engine.
 struct InferenceRemedy {
-  std::string key;     ///< of the option under `inputs`: "tp"
+  std::string key;     ///< key of the option under `inputs`: "tp"
   std::string option;  ///< "--tp 2"
   std::string engine;  ///< its name if it changes, else empty
-  Count gpus = 1;      ///< of one engine
-  Bytes peak{};        ///< of one device
+  Count gpus = 1;      ///< GPUs of one engine
+  Bytes peak{};        ///< peak memory of one device
   Seconds token{};     ///< a decode step at mid-generation
 };
 

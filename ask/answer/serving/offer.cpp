@@ -23,15 +23,15 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count most_ranks = 16;  ///< of one engine
-constexpr Count most_stages = 4;  ///< of a pipeline; more add stalls, and tensor-parallel ranks provide the same memory
+constexpr Count most_ranks = 16;  ///< ranks of one engine
+constexpr Count most_stages = 4;  ///< more stages add stalls, and tensor-parallel ranks provide the same memory
 
 Request with_option(Request r, std::string_view flag, Count n) {
   give(r, *find_option(flag), std::to_string(n));
   return r;
 }
 
-/// Tensor-parallel attention with whole experts per rank; tokens are sharded between the two.
+/// Layout with tensor-parallel attention and whole experts on each rank; tokens are sharded between the two.
 Request with_whole_experts(const Request& r, Count n) {
   Request one = with_option(with_option(with_option(r, "--tp", n), "--ep", n), "--etp", 1);
   give(one, *find_option("--sp"), "");
@@ -95,7 +95,7 @@ std::vector<Request> serving_layouts(const Request& r) {
 
 namespace {
 
-/// The first `n` requests of the traffic, each long after the previous one.
+/// Results of the first `n` requests of the traffic, each sent long after the previous one.
 Served alone_of(const Request& r, const ServingEngine& e, const ServingTraffic* log, Count n) {
   if (log != nullptr)
     return run_of(r, e, again(*log, 0, std::min(n, static_cast<Count>(log->requests.requests.size()))));
@@ -164,7 +164,7 @@ double least_rate(const Request& r, const SteadyState& full) {
   return real(*v.users) / (v.slo_first_token->value + answer + v.think.value);
 }
 
-/// Lower bound from rate and mean lengths, if these are known without a trial.
+/// Lower bound on the number of engines, from rate and mean lengths; 1 if the lengths are not known without a trial.
 Count least_engines(const Request& r, const ServingEngine& e) {
   constexpr double error = 1.5, most = 1e9;
   if (has_lengths_of_its_own(r)) return 1;

@@ -12,14 +12,16 @@ namespace llmcalc {
 /// whole experts. Only the request's own layout if one was given.
 std::vector<Request> serving_layouts(const Request& r);
 
-/// Serves requests of the traffic one at a time: one request if all are alike, otherwise 100, and 10,000 if fewer of
-/// the 100 than --percentile meet the limits but chance could explain it. `log`: the traffic, if it is a log.
+/// Serves requests of the traffic one at a time: one request if all are alike, otherwise 100. If fewer than
+/// --percentile of the 100 meet the limits but chance could explain it, serves 10,000. `log`: the traffic, if it is a
+/// log.
 Served served_alone(const Request& r, const ServingEngine& e, const ServingTraffic* log = nullptr);
 /// Why too few requests meet the limits; empty if enough do, or within three standard errors of enough.
 std::string too_slow(const Request& r, const Served& alone);
 
 /// The offer for one hardware and layout: whether a request fits, the speed of a request without contention, and a
-/// lower bound on engines, each assumed at 1.5 times the steady-state capacity, a margin above its error.
+/// lower bound on the number of engines. The bound assumes 1.5 times the steady-state capacity per engine, a margin
+/// above the error of that capacity.
 ServingOffer serving_offer(const Request& r);
 /// Pareto front of user speed and throughput, slowest user first, over the fitting offers of one hardware.
 std::vector<ServingPoint> serving_front(const std::vector<const ServingOffer*>& offers);

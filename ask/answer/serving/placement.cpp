@@ -15,7 +15,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count levels = 64;  ///< of a device's memory
+constexpr Count levels = 64;  ///< steps of a device's memory share
 
 std::vector<ModelChunk> chunks_of(const StageLayers& layers) {
   std::vector<ModelChunk> all;
@@ -31,8 +31,8 @@ double filled_share(const EngineStage& s) {
   return real(s.capacity.memory().peak.value) / real(s.capacity.granted().value);
 }
 
-/// Parts of a prompt between which llama.cpp's stages overlap: its passes. Other engines run a prompt's passes one
-/// after another.
+/// Number of parts of a prompt that run overlapped on different stages: the prompt's passes with llama.cpp, 1 with
+/// other engines, which run the passes one after another.
 Count overlapping_parts(const Request& r) {
   if (!r.engine->gguf_weights) return 1;
   return std::max<Count>(1, ceil_div(mul(r.plan.batch, r.plan.prompt), serving_limits(r).pass_tokens));
@@ -69,7 +69,8 @@ const EngineCapacity& Placement::capacity(Count stage, const ModelChunk& chunk, 
   return found != known_.end() ? found->second : known_.emplace(key, on(stage, chunk, level)).first->second;
 }
 
-/// Layers from `first` on that a device holds and that leave one to each later device.
+/// Most layers from `first` on that the device holds and that leave at least one for each later device; the last
+/// device holds all remaining layers or 0.
 template <typename Accepts>
 Count Placement::most_layers(Count stage, Count first, Count level, const Accepts& accepts) const {
   const Count rest = all_layers_ - first - (size() - 1 - stage);
@@ -80,7 +81,7 @@ Count Placement::most_layers(Count stage, Count first, Count level, const Accept
   return llmcalc::first(rest, [&](Count n) { return !holds(n); }).value_or(rest + 1) - 1;
 }
 
-/// As many layers as `accepts` on each device in turn; empty if layers remain.
+/// Fills each device in turn with the most layers that `accepts` allows; empty if layers remain.
 template <typename Accepts>
 StageLayers Placement::filled(Count level, const Accepts& accepts) const {
   StageLayers all;
@@ -161,7 +162,8 @@ std::vector<Count> Placement::by_speed() const {
   return order;
 }
 
-/// As many layers as both devices hold, moved from one to the other; every device keeps one.
+/// Moves the most layers from one device to the other that the memory of both allows; every device keeps at least
+/// one.
 StageLayers Placement::moved(const StageLayers& layers, Count from, Count to) const {
   const auto then = [&](Count n) {
     StageLayers all = layers;

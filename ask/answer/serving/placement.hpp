@@ -4,9 +4,9 @@
 /// llama.cpp and its relatives split by free memory: with free bytes f_i of device i and L layers, device i holds the
 /// layers l = 0 .. L - 1 with  sum_{j < i} f_j <= l / (L + 1) * sum_j f_j < sum_{j <= i} f_j;  the head is layer L
 /// (llama.cpp, src/llama-model.cpp, load_tensors: upper_bound over the cumulated free memory). f_i is the memory that a
-/// process sees. Every device gets a layer. If a device cannot hold its share, layers move: of all placements at which
-/// no device fills more than a share x of its memory, for the smallest x (in 64ths) at which there is one, the one with
-/// the most layers on the first devices, which --tensor-split realizes. Other engines split evenly (served_stage).
+/// process sees. Every device gets a layer. If a device cannot hold its share, layers move. Let x (in 64ths) be the
+/// smallest share of memory for which some placement fills no device beyond x. Of these placements, the one with the
+/// most layers on the first devices is used; --tensor-split realizes it. Other engines split evenly (served_stage).
 /// Given layers (--stage-layers) stay as given.
 
 #include <map>
@@ -23,7 +23,7 @@ namespace llmcalc {
 
 /// A stage of an engine.
 struct EngineStage {
-  Request request;  ///< for its device and its layers alone
+  Request request;  ///< for the stage's device and layers
   EngineCapacity capacity;
 };
 
@@ -43,8 +43,8 @@ class Placement {
   bool fits() const;
   /// The largest batch and context for which there is a placement.
   Limits limits() const;
-  /// Layers with which a decode step takes less time, as many as fit on the fastest device, then on the next; empty if
-  /// layers are given, if nothing fits or if this is the placement.
+  /// Placement with a faster decode step: as many layers as fit on the fastest device, then on the next fastest.
+  /// Empty if layers are given, if the plan does not fit, or if the placement is already this one.
   StageLayers fastest_first() const;
   /// The stages of a pass; only the first waits for the engine's loop.
   PassStages pass_stages() const;

@@ -12,7 +12,7 @@ namespace llmcalc {
 ///   output = cost per second x share of the busy time spent on answers / generated tokens per second
 struct ServingPrices {
   double usd_per_second = 0;
-  double prompt_share = 0;       ///< of the busy time
+  double prompt_share = 0;       ///< share of the busy time spent on prompts
   double input = 0, output = 0;  ///< USD per token
   /// Requests per second at which an API charges the same for these tokens; absent without API prices.
   std::optional<double> break_even;

@@ -4,11 +4,11 @@
 ///   arrival    seconds from any origin, in non-decreasing order
 ///   prompt     tokens of the prompt, 1 or more
 ///   generated  tokens of the answer, 1 or more
-///   session    optional: a name; the prompt begins with prompt and answer of the session's previous request
+///   session    optional: a name; the prompt begins with the prompt and answer of the session's previous request
 ///   prefix     optional: tokens that the prompt shares with all other prompts ("1200"), or with all prompts of the
 ///              same name ("rules:1200")
 ///   priority   optional: a whole number, lower first
-/// Other names are ignored, but rejected if they are within two edits of one of these.
+/// Other names are ignored, except that a name within two edits of one of these is rejected.
 
 #include <string>
 #include <string_view>

@@ -8,8 +8,8 @@
 namespace llmcalc {
 namespace {
 
-/// Share of a pass's time that its prompts take: its time with only the prompts, over the sum of this and its time with
-/// only the answers. Both read all weights, so a mixed pass splits this cost.
+/// Share of a pass's time spent on prompts: the time of a pass with only the prompts, over the sum of this and the
+/// time of a pass with only the answers. Both read all weights, so a mixed pass splits this cost.
 double prompt_share(const PassWork& work, const PassTimes& times) {
   if (work.decoding == 0) return 1;
   if (work.prompt_tokens == 0) return 0;
@@ -24,8 +24,8 @@ double prompt_share(const PassWork& work, const PassTimes& times) {
   return of_prompts / (of_prompts + of_answers);
 }
 
-/// Transfer of a request's keys and values: each GPU of an engine sends its per-rank share of a token over its own link
-/// to another engine.
+/// Transfer of a request's keys and values to another engine. Each GPU sends its share of every token over its own
+/// link.
 CacheTransfer transfer_of(const Request& r, const ServingEngine& e) {
   const Link link = link_between_engines(r);
   return {.wait = ticks(link.latency),

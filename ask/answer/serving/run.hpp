@@ -17,7 +17,7 @@ ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTr
 
 /// The limits --slo-ttft and --slo-tpot.
 Slo slo_of(const Request& r);
-/// Summary of a run's answered requests against the request's limits.
+/// Summarizes a run's answered requests and compares them with the request's limits.
 Served served_of(const Request& r, const ServingTraffic& traffic, const ServerRun& run);
 
 }  // namespace llmcalc

@@ -17,13 +17,13 @@ namespace llmcalc {
 /// An engine of the server.
 struct ServingEngine {
   EngineLimits limits;
-  EngineMemory memory;  ///< of one GPU
+  EngineMemory memory;  ///< memory of one GPU
   EngineRules rules;
   PassTimes times;    ///< valid if the engine can hold a request
   Count longest = 0;  ///< tokens of the longest sequence that fits in the cache
 };
 
-/// Requests over time, and how they differ from the given ones.
+/// Requests over time, and how they differ from the requested traffic.
 struct ServingTraffic {
   RequestTraffic requests;
   Count cut = 0;                      ///< number of requests truncated to the engine's longest sequence
@@ -33,7 +33,7 @@ struct ServingTraffic {
 /// A run, and the time that its passes spent on prompts and on answers.
 struct ServingRun {
   ServerRun run;
-  double prompt_seconds = 0, answer_seconds = 0;  ///< of all engines
+  double prompt_seconds = 0, answer_seconds = 0;  ///< summed over all engines
   std::vector<PassRecord> passes;                 ///< if requested
   double share = 1;  ///< fraction of the engines that was simulated, under the same fraction of the load
 };
@@ -45,7 +45,7 @@ struct ServingCapacity {
   Count requests = 0;
   Seconds time{};
   double parts = 1;
-  double overloaded = 0;           ///< requests per second that all engines answer under half more load
+  double overloaded = 0;           ///< requests per second that all engines answer at 1.5 times this load
   std::optional<double> cached{};  ///< for sessions: cached share of prompt tokens at capacity
   double rate() const { return parts * static_cast<double>(requests) / time.value; }
   /// Whether a queue changes the throughput by more than the measurement error.

@@ -36,8 +36,8 @@ bool is_better(const ServingOffer* a, const ServingOffer* b) {
   return a->at.latency.mean < b->at.latency.mean;
 }
 
-/// Order in which offers are tried: lowest cost over the share of the limits that remains for queueing. Finding good
-/// offers early leaves fewer others that need more than one trial.
+/// Sort key of the offers to try, lowest first: cost over the share of the limits that remains for queueing. Finding
+/// good offers early leaves fewer others that need more than one trial.
 double promise(const ServingOffer& o) {
   constexpr double least = 0.02;
   const ServingInputs& v = o.request.serving;
@@ -164,8 +164,8 @@ class WholeServer {
   Routing router_;
 };
 
-/// Bisects for the fewest engines that meet the limits; `too_few` do not, `n` do. Ends within 1/128 of the number: a
-/// closer one is within the noise of drawn requests, and the runs nearest to the limits take the most draws.
+/// Bisects for the fewest engines that meet the limits; `too_few` do not, `n` do. Stops within 1/128 of the result: a
+/// finer step is within the noise of drawn requests, and the runs nearest to the limits take the most draws.
 Count fewest_between(const WholeServer& server, Count too_few, Count n) {
   constexpr Count part = 128;
   while (n - too_few > std::max<Count>(1, n / part)) {
@@ -184,8 +184,8 @@ std::optional<Count> fewest_at_rate(const WholeServer& server, Count least, Coun
   return fewest_between(server, too_few, std::min(n, most));
 }
 
-/// Fewest engines for users, who can fall into lockstep, so that more engines can do worse: tries all numbers up to 16,
-/// then steps of about 6 %.
+/// Fewest engines for a fixed number of users. Users can fall into lockstep, and more engines may then do worse:
+/// tries all numbers up to 16, then steps of about 6 %.
 std::optional<Count> fewest_for_users(const WholeServer& server, Count least, Count most) {
   constexpr Count part = 16;
   Count too_few = least - 1;
@@ -233,7 +233,7 @@ class SettledOffers {
   }
 
  private:
-  /// Number of GPUs at the offer's price that cost no more than the last of the `top` offers.
+  /// Most GPUs that, at the offer's price, cost no more than the last of the `top` offers.
   double as_cheap(const ServingOffer& o) const {
     constexpr double rounding = 1e-9;
     const ServingOffer& last = *all_[top_ - 1];

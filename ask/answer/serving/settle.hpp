@@ -21,7 +21,8 @@ struct Settling {
 /// Finds the fewest engines of each offer and serves the load with the `top` best offers, best first, including one
 /// with the fewest GPUs. Stops early on offers that cannot be among them. Every result has a stable queue and meets the
 /// limits: the share of requests within the limits reaches --percentile at 95 % confidence over draws of the traffic.
-/// One engine fewer does not suffice. If stopped: at most two offers, of those settled before.
+/// The number of engines is the smallest that suffices, to within 1/128. If stopped, returns at most two of the
+/// offers settled so far.
 std::vector<const ServingOffer*> settle_offers(std::vector<ServingOffer>& offers, std::size_t top,
                                                const Settling& settling);
 

@@ -10,9 +10,9 @@
 
 namespace llmcalc {
 
-/// Steady-state capacity for the traffic. The cached tokens of prompts are taken from the run. With sessions, higher
-/// load evicts tokens earlier: theory predicts the cached tokens at capacity; if it cannot (a log; turns that go to
-/// another cache), `cached_at_capacity` gives their share.
+/// Steady-state capacity for the traffic. The cached tokens of prompts are taken from the run. With sessions, a
+/// higher load evicts tokens earlier, and theory predicts the cached tokens at capacity. Where it does not apply (a
+/// log; turns that go to another cache), `cached_at_capacity` is their share.
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                             const Served& served, std::optional<double> cached_at_capacity);
 

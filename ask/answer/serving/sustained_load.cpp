@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count most_of_a_trial = 100'000;  ///< requests; more would not make a percentile more precise
+constexpr Count most_of_a_trial = 100'000;  ///< maximum; more requests would not make a percentile more precise
 
 /// Whether the whole server meets its limits under a load.
 bool is_saved(const Request& r, const ServingEngine& e, double load) {

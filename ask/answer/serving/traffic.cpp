@@ -24,7 +24,8 @@ struct Lengths {
   Distribution prompt, generate;
 };
 
-/// Bins from a column of a length table: above the previous row's "up_to" tokens, up to this row's.
+/// Histogram from a column of a length table. A row's bin covers lengths above the previous row's "up_to" tokens, up
+/// to and including the row's.
 Distribution histogram(const CsvTable& t, std::string_view column) {
   Distribution d{.kind = Kind::histogram};
   const std::size_t end = t.column("up_to"), weight = t.column(column);
@@ -80,7 +81,7 @@ PassWork prompt_work(Count tokens, const Reach& reach) {
   return w;
 }
 
-/// Seconds of a request while n are in progress: its decode steps, during which each of the n computes a prompt.
+/// Seconds that a request takes while n are in progress: its decode steps, plus one prefill for each of the n.
 double request_time(const Request& r, const ServingEngine& e, Count n) {
   const Plan& p = r.plan;
   const Seconds step = seconds(e.times.pass(decode_work(n, p.prompt + p.generate / 2, e.times.reach))),
@@ -158,7 +159,8 @@ Count cut_to(Count most, std::vector<ServerRequest>& requests) {
   return cut;
 }
 
-/// Drops all but the first requests, so that a stopped run ends within a second. A request waits only for earlier ones.
+/// Drops all but the first requests, so that a stopped run ends within a second. The rest is not needed, because a
+/// request waits only for earlier ones.
 void keep_first(std::vector<ServerRequest>& requests) {
   constexpr std::size_t most = 65536;
   if (requests.size() > most) requests.resize(most);

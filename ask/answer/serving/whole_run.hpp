@@ -16,7 +16,7 @@ struct WholeRun {
   ServingRun run;
   Served served;
 };
-/// Absent if the engine cannot hold a request.
+/// Simulates the request's traffic. Absent if the engine cannot hold a request.
 std::optional<WholeRun> whole_run(const Request& r);
 
 }  // namespace llmcalc

@@ -52,7 +52,7 @@ void check_generates(const Request& r, Parts parts) {
       r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
 }
 
-/// Checks that the documents fill the sequence; each has its own positions.
+/// Checks that the documents fill the sequence. Positions restart with each document.
 void check_sequence(const Request& r) {
   const Plan& p = r.plan;
   if (p.documents.empty()) return check_length(r, p.seq, "--seq");
@@ -62,7 +62,7 @@ void check_sequence(const Request& r) {
   for (const DocumentRun& d : p.documents) check_length(r, d.length, "--documents");
 }
 
-/// The sequences of a step are whole micro-batches, the same number on every replica.
+/// The sequences of a step must form whole micro-batches, the same number on every replica.
 void check_batch(const Request& r) {
   const Plan& p = r.plan;
   const Count n = replicas(r.layout);
@@ -100,7 +100,7 @@ void check_links(const Request& r) {
       refuse(devices(r.layout), option);
 }
 
-/// Every device of a machine needs the peak of the plan's format.
+/// Every device of a machine must have a peak in the plan's format.
 void check_peaks(const Request& r) {
   Request one = r;
   for (Count i = 0; i < std::max<Count>(1, static_cast<Count>(r.machine.size())); ++i) {

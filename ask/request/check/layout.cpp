@@ -140,7 +140,7 @@ void refuse_heads(const Request& r) {
 void check_layout(const Request& r) {
   switch (const LayoutFlaw found = flaw(r.model.arch, r.layout, r.plan.seq); found) {
     case LayoutFlaw::none:
-    case LayoutFlaw::expert_nodes:  // see check_hardware: it depends on the nodes
+    case LayoutFlaw::expert_nodes:  // depends on the nodes; see check_hardware
       return;
     case LayoutFlaw::heads:
       refuse_heads(r);

@@ -30,7 +30,8 @@ std::optional<Narrowest> narrowest_adapted(const Arch& arch, const Plan& plan) {
   return found;
 }
 
-/// The rank of adapters must be below the matrices' sizes, and ZeRO-3 shards weights of a single format.
+/// The rank of the adapters must be below the dimensions of the matrices, and ZeRO 3 requires weights of a single
+/// format.
 void check_adapters(const Request& r) {
   const Plan& p = r.plan;
   if (!trains_adapters(p)) return;

@@ -12,7 +12,7 @@ namespace llmcalc {
 using Gaps = std::map<std::string, std::string, std::less<>>;
 
 /// Fills `gaps` from text that the pattern matches; false if it does not match, or differs in a gap filled before. A
-/// gap has no ':' and no ','.
+/// gap cannot contain ':' or ','.
 bool match(std::string_view pattern, std::string_view text, Gaps& gaps);
 
 /// The pattern with its gaps filled.

@@ -170,7 +170,7 @@ std::string start_text(const Launch& t, const Settings& settings, const std::str
   return filled(t.starts.front(), gaps) + (t.form == LaunchForm::command ? "" : "\n");
 }
 
-/// A comment on several engines; JSON has no comments.
+/// A comment line that states the number of engines, if there are several; empty for JSON, which has no comments.
 std::string engines_comment(const Request& r, const Launch& t) {
   if (r.serving.replicas == 1 || t.row("replicas") != nullptr || t.form == LaunchForm::json) return "";
   return fmt::format("# {}, routed {}\n", counted(r.serving.replicas, "engine"), name(r.serving.routing));

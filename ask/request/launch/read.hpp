@@ -15,8 +15,8 @@ struct Launched {
   LaunchSettings settings;  ///< keyed by names in the stack's table
 };
 
-/// Finds the stack of a launch text. `path`: of its file, else empty. Throws InputError if no stack's table matches, or
-/// for a setting that the table does not list.
+/// Finds the stack of a launch text. `path`: the file that contains it, or empty. Throws InputError if no stack's
+/// table matches, or for a setting that the table does not list.
 Launched launched(const std::string& text, const std::string& path);
 
 /// The inputs that the settings denote. `takes`: whether the command takes an input; `typed`: the user's other inputs.

@@ -39,7 +39,7 @@ Count shard(const Request& r) {
 Text shard_ranks(const Request& r) { return number(shard(r)); }
 Text copies(const Request& r) { return number(replicas(r.layout) / shard(r)); }
 Text engine_tp(const Request& r) { return number(mul(ranks(r.layout, Group::tensor), replicas(r.layout))); }
-/// Number of expert-parallel ranks of an engine that uses all of its ranks for experts, each rank with separate tokens.
+/// Number of expert-parallel ranks for engines that use all their ranks for experts, each rank with different tokens.
 Text engine_ep(const Request& r) {
   const Layout& l = r.layout;
   if (ranks(l, Group::expert) == 1 && r.gave("--sp"))
@@ -61,8 +61,8 @@ Text expert_parallel(const Request& r) {
 Text instances(const Request& r) {
   return r.layout.hsdp > 0 ? number(replicas(r.layout) / r.layout.hsdp) : std::nullopt;
 }
-/// "54,27": layers of the devices over which an engine splits a model, with the head as a layer of the last one; "1,1":
-/// equal shares.
+/// Layers per device where an engine splits a model: "54,27" counts the head as a layer of the last device; "1,1"
+/// means equal shares.
 Text device_split(const Request& r) {
   const Count n = mul(ranks(r.layout, Group::tensor), ranks(r.layout, Group::pipeline));
   if (n == 1) return std::nullopt;

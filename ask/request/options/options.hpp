@@ -30,7 +30,7 @@ struct Option {
   std::string_view (*idle)(const Request&) =
       nullptr;           ///< why it has no effect (ask/request/options/idle.hpp); null: it always has one
   bool repeats = false;  ///< may be given several times
-  bool lists = false;    ///< a value may itself contain commas
+  bool lists = false;    ///< a value may contain commas
 
   bool has_optional_value() const { return value.starts_with('['); }
   /// Its key under `inputs`: "micro_batch"; "kv_cache" for --no-kv-cache.

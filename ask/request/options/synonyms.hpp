@@ -9,7 +9,7 @@ namespace llmcalc {
 struct Synonym {
   std::string_view typed;      ///< "--batch-size"
   std::string_view flag{};     ///< "--batch"
-  std::string_view instead{};  ///< flag for commands without the first, "--micro-batch"; empty: none
+  std::string_view instead{};  ///< flag for commands that lack `flag`: "--micro-batch"; empty: none
   std::string_view source{};   ///< "vllm", "llama.cpp"; empty: common usage
 };
 
