@@ -59,7 +59,8 @@ int print_help(const Command& c, bool all) {
   return 0;
 }
 
-/// For help: 'llmcalc plan train' or 'plan serve' as a separate command; any other command unchanged.
+/// Returns the command whose help is shown: 'plan train' or 'plan serve' as a separate command, or any other command
+/// unchanged.
 Command part_of_plan(Command c, Args args) {
   if (c.name != plan_command.name) return c;
   const auto is_typed = [&](const char* word) { return std::find(args.begin(), args.end(), word) != args.end(); };
@@ -107,7 +108,8 @@ std::vector<std::string> in_order(Args args) {
   return all;
 }
 
-/// "explain --tp": the option as the word to explain, not as an option of explain; absent for other arguments.
+/// For "explain --tp", returns the option as the word to explain, not as an option of the command. Absent for other
+/// arguments.
 std::optional<std::vector<std::string>> option_to_explain(std::string_view command, Args rest) {
   const auto is_own = [&](const Option& o) { return o.flag == rest[0]; };
   if (command != "explain" || rest.size() != 1 || !rest[0].starts_with("--") || is_help(rest[0])) return std::nullopt;
@@ -165,7 +167,7 @@ int guarded(const Run& run) {
     return refuse(e.what());
   } catch (const std::bad_alloc&) {
     return refuse("out of memory; close other programs, or use a smaller model, batch size or sequence length");
-  } catch (const std::exception& e) {  // a bug in the program: it should have been one of the types above
+  } catch (const std::exception& e) {  // a bug: every expected error has one of the types above
     return refuse(fmt::format("internal error: {}; please report the command and its input files", e.what()));
   }
 }

@@ -19,7 +19,7 @@ extern const Command check_command, compare_command, sweep_command, accuracy_com
 Command verbose_import();
 /// 'llmcalc list' with --here.
 Command list_with_here();
-/// 'llmcalc fit', which uses this machine without --hardware.
+/// 'llmcalc fit', where --hardware defaults to this machine.
 Command fit_here();
 
 }  // namespace llmcalc

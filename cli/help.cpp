@@ -33,7 +33,7 @@ std::string words_help(const Command& c) {
   return s.empty() ? s : s + "\n";
 }
 
-/// Rows of the options that are shown: all, or the common ones. Also counts the hidden ones.
+/// Help rows of all options, or only of the common ones. Adds the number of omitted options to `hidden`.
 std::string option_rows(std::span<const Option> options, const Command& c, bool all, std::size_t& hidden) {
   std::string rows;
   for (const Option& o : options) {

@@ -5,10 +5,11 @@
 
 namespace llmcalc {
 
-/// From now on such a signal ends the program at once, with a message on stderr and exit code 128 + signal number.
+/// Makes these signals end the program at once, with a message on stderr and exit code 128 + signal number.
 void stop_at_once();
 
-/// From now on the first such signal sets this flag; the second one, or the first a second later, ends the program.
+/// Makes the first of these signals set the returned flag. A second signal ends the program; so does the first, after
+/// about a second.
 const std::atomic<bool>& stop_flag();
 
 /// The same without the time limit, for results that must be saved.

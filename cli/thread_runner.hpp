@@ -15,7 +15,7 @@ class ThreadRunner : public Runner {
   std::size_t width() const override;
   /// If the system cannot start a thread for a share of the work, the share runs after the others.
   void each(std::size_t n, const std::function<void(std::size_t)>& work) override;
-  /// True from the first signal after the first call; a second signal ends the program.
+  /// Starts to handle signals on the first call. True after the first signal; a second signal ends the program.
   bool stopped() const override;
   void show(const std::string& line) override;
   /// Removes the progress line.

@@ -32,7 +32,7 @@ AccuracyKind accuracy_kind(const std::string& said) {
 
 namespace {
 
-/// A measurement file with rows for this kind of prediction.
+/// Reads a measurement file. Throws InputError if it has no rows for this kind of prediction.
 MeasurementFile suitable(const std::string& path, std::optional<AccuracyKind> kind) {
   MeasurementFile file = read_measurement_file(path);
   if (!kind || file.has(rows_for(*kind))) return file;

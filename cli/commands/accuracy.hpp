@@ -1,5 +1,5 @@
 #pragma once
-/// Reads measurements and predicts them, for several commands.
+/// Reading and prediction of measurements, shared by several commands.
 
 #include <optional>
 #include <string>

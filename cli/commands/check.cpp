@@ -27,7 +27,7 @@ std::string conclusion(const Changes& changes, const std::string& path) {
                      changes.compared);
 }
 
-/// Compares today's numbers with a saved report. Returns 1 if any value changed, appeared or disappeared.
+/// Compares the current numbers with a saved report. Returns 1 if any value changed, appeared or disappeared.
 int against_baseline(const std::string& path, double tolerance, const Screen& screen) {
   const json::Value saved = json::parse(json::file_text(path), path);
   const Changes changes = changes_between(saved, asked_twice(saved, path), tolerance);

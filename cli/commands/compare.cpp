@@ -91,7 +91,8 @@ std::vector<std::string> without_measured(std::vector<std::string> words) {
   return words;
 }
 
-/// The other side with the first side's stack, or with the default stack if the first side's cannot launch it.
+/// The other side with the first side's stack, or with the default stack if the first side's stack cannot launch its
+/// plan.
 Side other_side(const Side& first, const std::string& name, const std::vector<std::string>& words) {
   try {
     return asked(name, with_software_of(first, words));

@@ -52,7 +52,7 @@ Estimate estimator(std::span<const double> values, const Accuracy& left_out, con
   return e;
 }
 
-/// The intervals of times from operator tables, if there are any.
+/// Intervals of times from operator tables; empty without tables.
 IntervalsByClass with_tables(const ReplayBasis& basis, const Accuracy& left_out) {
   if (basis.tables.empty()) return {};
   const Accuracy replays = accuracy(published_measurements(MeasurementKind::serving), AccuracyKind::serving, {}, basis);
@@ -116,8 +116,8 @@ AccuracyKind fitted_kind(const std::string& said) {
   return kind;
 }
 
-/// Predicts with fitted parameters: those of a new fit, which is written to --out; of a fit without one term; or of a
-/// separate fit for each left-out family.
+/// Predicts with refitted parameters: of a new fit, which is written to --out; of a fit without one term (--without);
+/// or of one fit per left-out family.
 void refit(const Arguments& arguments, const MeasurementFile& file, const ReplayBasis& basis, Accuracy& a,
            ProgressLine& line) {
   const FitSet set = fit_set(file, *a.kind);

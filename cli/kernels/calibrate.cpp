@@ -99,7 +99,8 @@ bool is_calibration(const std::string& path) {
   return load_hardware(path).achieved_how.starts_with(validate::calibrated_on);
 }
 
-/// The hardware file, if it can be read back. Throws InputError if the device was so busy that a rate is negative.
+/// Checks that the hardware file can be read back, and returns it. Throws InputError if the device was so busy that a
+/// rate is negative.
 json::Value readable(json::Value file) {
   try {
     read_hardware_file(file, "the measurement");
@@ -159,7 +160,7 @@ int run_calibrate(const Arguments& arguments) {
   if (arguments.has("--from")) return calibrate_from_tables(arguments, out, name);
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));
-  if (is_replaced_by_write(out)) save_flag();  // a signal must not lose the measurement
+  if (is_replaced_by_write(out)) save_flag();  // from here on, a signal must not discard the measurement
   write_json(out, file);
   return print(report_of(c, out, name, device), screen_of(arguments));
 }

@@ -88,7 +88,7 @@ std::string how_derived(const FromTables& f) {
 }
 
 /// The datasheet with the derived rates. Its title differs from the device's, because the rates of an engine's kernels
-/// are not comparable with those that calibration measures on the machine itself.
+/// are not comparable with the rates that calibration measures on a machine.
 json::Value derived_file(const FromTables& f, const std::string& name) {
   json::Value file = f.sheet;
   file["name"] = name;

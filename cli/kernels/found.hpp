@@ -1,5 +1,5 @@
 #pragma once
-/// Validation results by case, with the last line and the exit code.
+/// Validation results by case, the report's last line, and the exit code.
 
 #include <optional>
 
@@ -14,7 +14,7 @@ struct Validated {
   Times times;
   std::optional<validate::Metered> metered;  ///< for a single model, if the device has instruments
   bool exact() const;
-  std::vector<std::string> names() const;  ///< of the cases
+  std::vector<std::string> names() const;  ///< names of the cases
 };
 
 /// Exit code 0 if all exact numbers match and, with `check_time`, every time is within its band; otherwise 1.

@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-using Times = std::vector<std::vector<validate::Timing>>;  ///< of every case
+using Times = std::vector<std::vector<validate::Timing>>;  ///< times of each case
 
 /// Adds the times of one model: a line per step, pass and operator.
 void add_times(Report& report, const std::vector<validate::Timing>& all);

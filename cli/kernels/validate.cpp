@@ -32,8 +32,8 @@ bool countable(const validate::Case& c) { return c.arch.hidden <= countable_widt
 
 using validate::CaseVerdict;
 
-/// The case of the user's model. By default small enough for any machine; in a checkpoint's stored format, else in
-/// float32 on a CPU and in bf16 on a GPU, the only tensor-core format here.
+/// The case of the user's model, by default small enough for any machine. Runs in bf16 if the checkpoint stores bf16.
+/// Without a checkpoint, runs in float32 on a CPU and in bf16, the only tensor-core format of the backend, on a GPU.
 validate::Case asked(const Arguments& arguments, Request& r) {
   const std::string& word = arguments.word("MODEL");
   const auto weights = model::holds_weights(word) ? std::make_shared<model::ModelFolder>(word) : nullptr;

@@ -17,8 +17,8 @@ struct FoundGpu {
 struct Machine {
   std::vector<FoundGpu> gpus{};
   std::string processor{};  ///< "AMD EPYC 7763 64-Core Processor"; empty: unknown
-  Count threads = 0;        ///< of the processor; 0: unknown
-  Bytes memory{};           ///< of the host; 0: unknown
+  Count threads = 0;        ///< threads of the processor; 0: unknown
+  Bytes memory{};           ///< memory of the host; 0: unknown
 };
 
 /// NVIDIA GPUs through NVML (libnvidia-ml.so.1, opened if present); AMD GPUs, processor and memory from files under

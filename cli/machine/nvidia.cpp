@@ -7,7 +7,7 @@
 namespace llmcalc {
 namespace {
 
-// Declarations of nvml.h (NVML API reference, "Device Queries"), which few machines have.
+// Copied from nvml.h (NVML API reference, "Device Queries"), because few machines have this header.
 constexpr int nvml_success = 0;
 constexpr unsigned name_length = 96;
 struct NvmlMemory {

@@ -24,7 +24,7 @@ class OrderedRows {
     ahead_ = shares * blocks_per_share;
   }
 
-  /// The work of one share.
+  /// Computes and writes blocks until all are done; runs on every thread.
   void work();
   SweepRun run() const { return run_; }
 
@@ -46,7 +46,7 @@ class OrderedRows {
   std::atomic<bool> failed_ = false;
   std::mutex mutex_;
   std::condition_variable moved_;
-  Count written_ = 0;                  ///< blocks
+  Count written_ = 0;                  ///< number of blocks written
   bool ended_ = false;                 ///< a row before the next block is missing
   std::map<Count, RowBlock> waiting_;  ///< blocks that wait for earlier ones
   SweepRun run_;

@@ -12,8 +12,8 @@ struct SweepRun {
   Count errors = 0;  ///< impossible points among these rows
 };
 
-/// Writes the rows of the points from `first` on, until the runner is stopped; the rows before the first missing one
-/// are then written.
+/// Writes the rows of the points from `first` on. If the runner is stopped, writes the rows before the first missing
+/// one.
 SweepRun write_rows(const SweepPoints& points, const std::vector<Column>& columns, Count first, Table& table,
                     Runner& runner);
 

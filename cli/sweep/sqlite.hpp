@@ -1,5 +1,6 @@
 #pragma once
-/// The functions of SQLite that a table uses, opened on first use (libsqlite3.so.0), with our own declarations.
+/// The functions of SQLite that a table uses, loaded on first use (libsqlite3.so.0). Declared here, so sqlite3.h is
+/// not needed.
 
 #include <cstdint>
 #include <string>

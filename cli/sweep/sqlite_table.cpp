@@ -129,7 +129,7 @@ class SqliteTable : public Table {
 
 SqliteTable::SqliteTable(std::string path, std::vector<std::string> header, Opening opening)
     : path_(std::move(path)), header_(std::move(header)), opening_(opening) {
-  sqlite();  // before any file changes
+  sqlite();  // throws if SQLite is missing, before any file changes
   if (opening == Opening::force) {
     ::unlink(path_.c_str());
     for (const char* ending : {"-journal", "-wal", "-shm"}) ::unlink((path_ + ending).c_str());

@@ -14,7 +14,7 @@ namespace llmcalc {
 struct RowBlock {
   std::vector<RowCells> rows;
   std::string text{};
-  Count size = 0;        ///< rows
+  Count size = 0;        ///< number of rows
   Count errors = 0;      ///< impossible points
   bool stopped = false;  ///< rows are missing at the end of the block
 };

@@ -18,7 +18,7 @@
 namespace llmcalc {
 namespace {
 
-/// Rows as text; a derived class writes it.
+/// A table of text rows. Derived classes write the text.
 class TextTable : public Table {
  public:
   TextTable(TextFormat format, std::vector<std::string> header) : format_(format), header_(std::move(header)) {}
