@@ -21,7 +21,7 @@ struct Precision {
   std::string_view name, stored, wide;
   Number number;
 };
-/// Storage formats of the weights, and of the master weights and moments in the backend's wide format.
+/// Storage formats: of the weights, and of the master weights and moments, which use the backend's wide format.
 constexpr std::array precisions{Precision{"fp32", "F32", "F32", Number::f32},
                                 Precision{"bf16", "BF16", "F32", Number::bf16},
                                 Precision{"fp64", "F64", "F64", Number::f64}};

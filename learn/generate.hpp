@@ -36,7 +36,7 @@ struct Generated {
   Ended ended = Ended::length;
   Seconds prefill, decode;     ///< time until the first token, and time after it
   double log_probability = 0;  ///< beam search: ln p(tokens | prompt)
-  Count tokens_run = 0;        ///< run through the model: once each with a cache, else with all preceding tokens
+  Count tokens_run = 0;        ///< tokens run through the model; without a cache, each step reruns the earlier ones
   Flops flops;                 ///< executed by the kernels for these tokens
 };
 

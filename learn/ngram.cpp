@@ -26,7 +26,7 @@ std::size_t places(std::span<const std::int32_t> tokens, Count vocabulary) {
   return static_cast<std::size_t>(vocabulary);
 }
 
-/// The discount D = n1/(n1 + 2 n2), where n1 and n2 are how many counts equal 1 and 2.
+/// The discount D = n1/(n1 + 2 n2), where n1 and n2 are the numbers of counts equal to 1 and to 2.
 double discount(double ones, double twos) { return ones > 0 && twos > 0 ? ones / (ones + 2 * twos) : 0.5; }
 
 template <typename Probability>

@@ -1,5 +1,5 @@
 #pragma once
-/// Unigram and bigram models, baselines that a transformer has to beat.
+/// Unigram and bigram models, as baselines for a transformer.
 
 #include <cstdint>
 #include <span>

@@ -12,7 +12,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// The folder of the downloaded model that `path` is or is in; empty if there is none.
+/// The folder of a downloaded model, where `path` is the folder or its config or weights file. Empty for other paths.
 std::string downloaded_folder(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failed;

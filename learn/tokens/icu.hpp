@@ -3,7 +3,7 @@
 /// signatures stable and appends its major version to their names, so any version works.
 
 #ifdef LLMCALC_ICU
-#define U_DISABLE_RENAMING 1  // names in the headers without the suffix of the installed version
+#define U_DISABLE_RENAMING 1  // headers then declare names without a version suffix
 #include <unicode/unorm2.h>
 #include <unicode/uregex.h>
 #include <unicode/ustring.h>

@@ -20,7 +20,8 @@ struct MergeSymbol {
   bool gone = false;
 };
 
-/// A candidate merge of `left` and its successor; `first` and `second` are the tokens they had when it was found.
+/// A candidate merge of symbol `left` and its successor, which held the tokens `first` and `second` when it was
+/// queued.
 struct WaitingMerge {
   std::size_t rank, left;
   std::int32_t first, second, merged;

@@ -12,8 +12,8 @@ class PairMerges {
   /// Adds a rule: adjacent `left` and `right` become `merged`. Rules added earlier take precedence.
   void add(std::int32_t left, std::int32_t right, std::int32_t merged);
 
-  /// The tokens of a word after all merges, applied one at a time: the merge that was added first, and among equals the
-  /// leftmost.
+  /// The tokens of a word after all merges, applied one at a time: each time the earliest rule that matches, at its
+  /// leftmost match.
   std::vector<std::int32_t> merged(const std::vector<std::int32_t>& word) const;
 
  private:

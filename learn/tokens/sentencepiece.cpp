@@ -172,7 +172,7 @@ class BytePairs : public Tokenizer {
     return library_.eos_id() < 0 ? std::nullopt : std::optional<std::int32_t>(library_.eos_id());
   }
 
-  /// The library encodes runs of characters without line ends and space marks; everything else is encoded byte by byte.
+  /// Runs of characters without line ends and space marks are encoded by the library, everything else byte by byte.
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> tokens;
     std::size_t begin = 0, at = 0;

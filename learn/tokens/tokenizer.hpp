@@ -34,7 +34,7 @@ class Tokenizer {
   std::string serialized() const;
 
  private:
-  /// The data that serialized() stores after the name.
+  /// The data that serialized() stores after the first line.
   virtual std::string body() const = 0;
 };
 
