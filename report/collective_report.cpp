@@ -45,7 +45,7 @@ struct ReachedLink {
   Link link;
   Seconds start;
 };
-/// Absent if the question specifies the link. Achieved link rates do not depend on the software.
+/// The link at its achieved rates, which do not depend on the software. Absent if the question specifies the link.
 std::optional<ReachedLink> reached_link(const CollectiveQuestion& q, const Link& l) {
   if (!q.hardware || q.bandwidth || q.latency) return std::nullopt;
   const LinkRates rates = training_rates(training_estimator().parameters, *q.hardware, {}).links;

@@ -289,7 +289,7 @@ std::string side_verdict(const Side& s) {
   return text;
 }
 
-/// The parts of the first sum that differs between the two sides.
+/// The changed parts of the first sum in which the two sides differ.
 std::string main_cause(const Side& a, const Side& b) {
   for (const CompareSum& s : sums)
     if (const std::string why = because(*defined(s.path), a.report, b.report); !why.empty()) return why;

@@ -29,7 +29,7 @@ struct FitRow {
   DType precision{};
   Count context = 0;      ///< the model's
   Count tokens = 0;       ///< length of a sequence
-  std::string format{};   ///< of the weights, as given to --weight-precision; empty: the model's
+  std::string format{};   ///< format of the weights, as given to --weight-precision; empty: the model's
   std::string offload{};  ///< as given to --offload; empty: none
   Count layers_on_host = 0;
   Bytes peak{}, host{};                ///< peak memory of one device, or of all stages together, and host memory for it
@@ -55,8 +55,8 @@ Request request_to_fit(Request r, const FitQuestion& q);
 
 /// Memory of a device, or of all devices that hold stages.
 Bytes capacity_to_fit(const Request& r);
-/// Usable part of it: the fraction available to tensors of the memory that a known engine sees (as in `serve`); without
-/// such an engine, of all memory.
+/// Memory available to tensors: a fraction of the memory that a known engine sees (as in `serve`), or of all memory
+/// without such an engine.
 Bytes memory_to_fit(const Request& r);
 
 /// The rows of a settled request's model: in the request's format, else in each usual format of its engine.

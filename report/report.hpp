@@ -85,7 +85,7 @@ struct Brief {
   std::vector<Finding> findings{};
   std::vector<MemoryBar> bars{};
   std::vector<std::string> rows{};  ///< paths of rows to show unless 0; "parameters.": a whole section
-  bool with_grid = false;           ///< shows rows of `grid`, else of the report's first grid, as many as fit
+  bool with_grid = false;           ///< shows the rows that fit of `grid`, else of the first grid
   std::optional<Grid> grid{};
   std::size_t lines = 16;  ///< maximum length
   std::string more{};      ///< last line: "more: --full"
@@ -95,7 +95,7 @@ struct Report {
   std::string command;
   std::string title;             ///< first line of text
   std::vector<Finding> verdict;  ///< summary of the numbers; follows the title
-  std::optional<Fit> fit;        ///< of the plan: the worse of training and inference; absent without a capacity
+  std::optional<Fit> fit;  ///< verdict on the plan: the worse of training and inference; absent without a capacity
   json::Value model, hardware, inputs, conventions, layout;
   std::vector<Section> sections;
   std::vector<Grid> grids;
@@ -103,7 +103,7 @@ struct Report {
   std::optional<Brief> brief;  ///< absent: text is always complete
 
   const Section* find(std::string_view key) const;
-  /// The row at "memory.peak_bytes".
+  /// The row at a path such as "memory.peak_bytes".
   const Row* row(std::string_view path) const;
 };
 

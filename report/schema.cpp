@@ -173,7 +173,7 @@ std::string meaning(const explain::Definition& d) {
 /// A value of any type but null: unknown or inapplicable values are absent.
 Value scalar() { return {{"type", {"string", "number", "boolean"}}}; }
 
-/// One format; or "all", the format of most components, and exceptions by name.
+/// A single format, or an object with "all", the format of most components, and exceptions by name.
 Value formats_schema() { return {{"type", {"string", "object"}}, {"additionalProperties", {{"type", "string"}}}}; }
 
 void add_inputs(Value& schema) {

@@ -74,8 +74,8 @@ std::string fit_text(const Fit& fit) {
   return fmt::format("{} ({:.0f} %)", name(fit.verdict), 100 * fit.probability);
 }
 
-/// `host`: host memory of the GPU that uses the most; `limit`: the memory that the plan may not exceed, as a reason.
-/// `place`: "per GPU", or the device.
+/// `host`: host memory of the GPU that uses the most; `limit`: the reason stated if the plan exceeds the usable
+/// memory. `place`: "per GPU", or the device.
 Finding memory_finding(const Request& r, const Memory& m, Bytes host, const Fit& fit, const MemoryParts& parts,
                        std::string_view about, const std::string& place = "per GPU",
                        const std::string& limit = "more than --memory-utilization allows") {

@@ -1,5 +1,5 @@
 #pragma once
-/// The verdict of a report: whether it fits, its time, and its bound.
+/// The verdict of a report: whether the plan fits, its time, and its bound.
 
 #include <string_view>
 

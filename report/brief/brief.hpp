@@ -8,8 +8,8 @@
 
 namespace llmcalc {
 
-/// Software, price (if the answer has costs) and the last line. `why`: quantity that the last line suggests for
-/// `explain`.
+/// The start of a brief: software, price (if the answer has costs) and the last line. `why`: the quantity that the
+/// last line suggests for `explain`.
 Brief brief_of(const Request& r, std::string_view why, bool has_costs);
 
 }  // namespace llmcalc

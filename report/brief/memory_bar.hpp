@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of one device by part, and as a bar against the capacity.
+/// Memory of one device, by part and as a bar that shows it against the capacity.
 
 #include <string_view>
 

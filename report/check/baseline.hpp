@@ -1,5 +1,5 @@
 #pragma once
-/// Compares a saved report with today's answer to the same question.
+/// Compares a saved report with the current answer to the same question.
 
 #include <string>
 #include <vector>
@@ -19,7 +19,8 @@ struct Changes {
   std::size_t compared = 0;
 };
 
-/// Answers the question of a saved report once more. Throws InputError if the file is not a report on a question.
+/// Answers the question of a saved report once more. Throws InputError if the file is not a report that answers a
+/// question.
 Report asked_twice(const json::Value& saved, const std::string& where);
 
 /// Every number, verdict and name that differs between the reports or is in only one of them. Numbers count as equal if

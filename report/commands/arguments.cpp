@@ -84,8 +84,9 @@ std::vector<std::string> without_synonyms(const Command& command, Args args) {
 /// Whether `next` is the value of an option with an optional value.
 bool is_optional_value(const Option& o, std::string_view next) { return o.value == fmt::format("[{}]", next); }
 
-/// The arguments in the order that CLI11 expects, last first. Splits "--seq=" in two, because CLI11 would take the next
-/// argument as its value, and adds an empty value to options whose optional value is missing.
+/// The arguments in the order that CLI11 expects, last first. Splits "--seq=" into the option and an empty value,
+/// because CLI11 would take the next argument as its value. Also adds an empty value to options whose optional value
+/// is missing.
 std::vector<std::string> from_the_end(const Command& command, Args args) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < args.size(); ++i) {
@@ -324,8 +325,8 @@ bool names(std::string_view key, const Option& o) {
   return key == own || (o.field.read == nullptr && key.starts_with(own + "_"));
 }
 
-/// The value under the key; its digits if the answer has both, because an intermediate program may have rounded the
-/// number.
+/// The value under the key. If the inputs also have its digits as text, reads the digits, because a program in
+/// between may have rounded the number.
 json::Value exact_input(const json::Value& inputs, const std::string& key) {
   const std::string text_key = key + std::string(exact_text_ending);
   const auto text = inputs.find(text_key);

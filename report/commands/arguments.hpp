@@ -39,7 +39,7 @@ class Arguments {
   bool has(std::string_view flag) const;
   /// Whether the answer is in JSON.
   bool in_json() const { return json_ || has("--json"); }
-  /// Whether a quantity may be a number without a unit: in JSON, in base units.
+  /// Whether a quantity may omit its unit: only in JSON, where numbers are in base units.
   Bare bare() const { return json_ ? Bare::allowed : Bare::refused; }
   /// Whether names may be file paths.
   bool reads_files() const { return files_ == Files::read; }

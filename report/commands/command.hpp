@@ -1,6 +1,6 @@
 #pragma once
-/// One row per command: its words and options, from which parsing, help, the manual and completions are derived, and
-/// the function that answers it.
+/// One row per command, with its words, its options and the function that answers it. Parsing, help, the manual and
+/// completions are derived from the row.
 
 #include <functional>
 #include <span>
@@ -61,7 +61,7 @@ struct Command {
 /// "llmcalc train": the typed form of a command.
 std::string invocation(const Command& c);
 
-/// Every option of a command: its own, then the table's.
+/// All options of a command: those that only it has, then those of the option table.
 std::vector<const Option*> options_of(const Command& command);
 /// The command's option with this flag; null if it has none.
 const Option* option_of(const Command& command, std::string_view flag);

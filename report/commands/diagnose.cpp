@@ -79,7 +79,8 @@ void give_said(Request& r, const ServerConfig& config, const Arguments& argument
         {"ignored_in_log", fmt::format("the log contains {}, which the prediction ignores", fmt::join(unknown, ", "))});
 }
 
-/// The newest known version of the software that is not newer than the log's; the newest if the log's is unknown.
+/// The newest known version of the software that is not newer than the log's version; the newest of all if the log's
+/// version is unknown.
 SoftwareCard software_of(const std::string& name, const std::string& version) {
   if (version.empty() || version.find_first_of("0123456789") > 1) return load_software(name);
   try {

@@ -16,7 +16,7 @@ namespace {
 /// Options of this command that apply only to training.
 constexpr std::array of_training{"--objective", "--max-gpus", "--largest", "--deadline", "--measured-plan", "--pareto"};
 
-/// The search's answer, or the launch of its best plan.
+/// The search's answer; with --emit, the launch text of its best plan.
 Output of_plan(const Arguments& arguments, Output searched) {
   return arguments.has("--emit") ? emitted_best(arguments, searched) : std::move(searched);
 }

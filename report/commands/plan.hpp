@@ -7,13 +7,13 @@
 
 namespace llmcalc {
 
-/// Table options of each subcommand.
+/// The parts whose table options each subcommand takes.
 inline constexpr Parts plan_train_parts = part::training | part::step | part::model_flops | part::time | part::run |
                                           part::hardware | part::styles | part::full | part::records | part::launch;
 inline constexpr Parts plan_serve_parts = part::inference | part::fit | part::serving | part::time | part::hardware |
                                           part::styles | part::full | part::records | part::launch;
 
-/// A subcommand, as shown in its own help.
+/// A subcommand and the texts of its help.
 struct PlanKind {
   const char* word;  ///< "train"
   std::string_view name, about, examples;

@@ -12,16 +12,16 @@ namespace llmcalc {
 
 struct SearchTask {
   std::string what{};             ///< begins the progress line: "8 GPUs, "
-  Until until = Until::all;       ///< when it may end
+  Until until = Until::all;       ///< when the search may end
   std::optional<double> limit{};  ///< time limit in seconds
   bool of_many = false;           ///< one of several searches: the remaining time is unknown
 };
 
 SearchResult spread_search(Runner& runner, const Space& space, const SearchTask& task = {});
 
-/// Calls `ask` for a space. If it finds no answer, retries with offload to the host, fewest bytes first, until it finds
-/// one. `ask` returns whether it found an answer; `how` is "with --offload optimizer, " or empty. Sets the request and
-/// the space to those that had an answer.
+/// Calls `ask` for a space. If `ask` finds no answer, retries with offload to the host, fewest bytes first, until it
+/// finds one. `ask` returns whether it found an answer; `how` is "with --offload optimizer, " or empty. Sets the
+/// request and the space to those with the answer.
 void ask_with_offload(Request& r, Space& space,
                       const std::function<bool(const Space& space, const std::string& how)>& ask);
 

@@ -116,8 +116,8 @@ Output plan_numbers(Request r, Space space, const std::optional<Request>& measur
   return finish(report, r, found, measured, arguments);
 }
 
-/// A number of GPUs above the space's that meets a deadline: the first such power of two, starting at half the number
-/// estimated from the fastest run. Absent if not found within a few seconds.
+/// The smallest power-of-two number of GPUs above the space's that meets a deadline. The search starts at half the
+/// number estimated from the fastest run. Absent if not found within a few seconds.
 std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRun& fastest, double limit,
                                   Runner& runner) {
   constexpr double enough_seconds = 5;
@@ -238,7 +238,7 @@ Request measured_plan(const Arguments& arguments, const Request& searched) {
   }
 }
 
-/// Sets the request's scale to the error factor of the measured plan's estimate.
+/// Sets the request's measured scale from the measured plan, and returns that plan; absent without a measurement.
 std::optional<Request> take_measured_scale(Request& r, const Arguments& arguments) {
   if (!r.run.measured_tokens_per_s) {
     if (arguments.has("--measured-plan"))
@@ -290,7 +290,7 @@ Rival rival(const std::string& name, const Arguments& arguments, Objective objec
   return v;
 }
 
-/// Device-seconds of the run at the highest matmul rate.
+/// Lower bound on the device-seconds of the run. `step`: lower bound for one step.
 Seconds least_run(const Rival& v, Seconds step) {
   return real(*v.request.run.tokens) / real(mul(v.space.plan.global_batch, v.space.plan.seq)) * step;
 }

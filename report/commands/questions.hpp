@@ -14,7 +14,7 @@ Request request(const Question& question, const Arguments& arguments);
 /// The request of 'llmcalc serve', settled and checked.
 Request serving_request(const Arguments& arguments);
 
-/// Whether all memory of a report fits.
+/// Whether every memory section of a report fits.
 bool fits(const Report& report);
 /// Whether the report's memory verdict meets --require-fit.
 bool fits_as_required(const Report& report, RequiredFit required);

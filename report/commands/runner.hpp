@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// By default serial, silent and never stopped.
+/// The base class runs all work serially, shows no progress and is never stopped.
 class Runner {
  public:
   Runner() = default;

@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Name and parts of the answer; it has no sections of its own.
+/// Name and parts of the answer. It lists no sections.
 extern const Question serve_question;
 
 /// Simulates the server until the runner is stopped. `traced`: whether to include the content of --trace.

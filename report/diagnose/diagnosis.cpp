@@ -258,7 +258,7 @@ BookingDefaults defaults_of(const DiagnosisQuestion& q) {
   return d;
 }
 
-/// Throws if the log reports more memory than the device of --hardware.
+/// Throws InputError if the log reports more memory than the device of --hardware has.
 void check_capacity(const DiagnosisQuestion& q, const std::vector<MemoryBooking>& bookings) {
   if (!q.hardware) return;
   for (const MemoryBooking& b : bookings) {

@@ -127,7 +127,7 @@ void add_table_verdict(std::vector<Finding>& v, const BookedLog& booked) {
 
 std::string length_text(Count tokens) { return grouped_digits(fmt::format("{}", tokens)); }
 
-/// A failed request for memory: "no: 141.4 GiB for weights could not be allocated".
+/// The finding for a failed allocation: "no: 141.4 GiB for weights could not be allocated".
 Finding failure_of(const ServerStart& s) {
   const ServerFailure& f = *s.failure;
   constexpr std::array<std::string_view, 4> parts{"weights", "the KV cache", "activations", "a buffer"};
@@ -202,7 +202,7 @@ std::string error_text(double percent) {
   return std::fabs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
 }
 
-/// "against the log: weights -0.2 %, KV cache +0.1 %".
+/// "compared with the log: weights -0.2 %, KV cache +0.1 %".
 std::string errors_text(const BookedLog& booked) {
   std::string s;
   for (const PredictedShare& p : booked.predicted) {

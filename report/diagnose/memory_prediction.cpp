@@ -73,8 +73,8 @@ bool is_table(Bytes host, Bytes table) {
 }
 
 /// Weights on the first device. llama.cpp keeps the token embedding on the host; a tied embedding is also on the
-/// device. If the host has more than the embedding, all buffers together make up the file. Absent if mapped parts of
-/// the file are on a device as well.
+/// device. If the host has more than the embedding, the host and device buffers together add up to the file. Absent
+/// if mapped parts of the file are also on a device.
 std::optional<Bytes> weights_of_log(const Request& r, const ServerStart& s) {
   const Arch& a = r.model.arch;
   const Bytes all = weights_bytes(a, r.plan, r.layout) + server_padding(r, s);
@@ -89,7 +89,7 @@ std::optional<Bytes> weights_of_log(const Request& r, const ServerStart& s) {
 }
 
 /// Cache bytes at the logged capacity. If some layers have a bounded cache, the logged tokens do not determine the
-/// bytes (github.com/vllm-project/vllm/issues/40691); they are then computed for the logged number of concurrent
+/// bytes (github.com/vllm-project/vllm/issues/40691); the bytes are then computed for the logged number of concurrent
 /// requests, without states.
 std::optional<Bytes> cache_of_log(const Request& r, const ServerStart& s) {
   const Arch& a = r.model.arch;

@@ -19,7 +19,7 @@ struct Definition {
   std::string_view convention = {};  ///< which parts the quantity includes and excludes
   std::string_view source = {};
   std::string_view wants = {};    ///< options or kind of model that the quantity requires, if the report may lack it
-  std::string_view verdict = {};  ///< for an answer in words: how it follows from the number
+  std::string_view verdict = {};  ///< for answers in words: how the answer follows from the number
 
   std::string_view section() const { return path.substr(0, path.find('.')); }
   Subject about() const;
@@ -39,7 +39,8 @@ Formula fixed(const Setting&) {
 
 /// A report row as a symbol of a formula.
 Symbol as_symbol(const Setting& s, const char* name, const char* meaning, const std::string& path);
-/// A number that the engine computes by a recurrence over slots, layers or stages, without a short formula.
+/// A formula for a number that has no short form, because the engine computes it by a recurrence over slots, layers
+/// or stages.
 Formula from_engine(const Setting& s, const char* name, const char* meaning, const std::string& path);
 
 /// Conventions shared by several tables.

@@ -56,7 +56,7 @@ TimeWith<InferenceParameters> pass_time_with(S s, bool prompt) {
   };
 }
 
-/// Replaces "the same" in "the same: Hopper" by the meaning of the previous card.
+/// Replaces "the same" in "the same: Hopper" with the meaning of the last preceding card that has a full one.
 std::string whole_meaning(std::span<const ParameterCard> cards, std::size_t i) {
   constexpr std::string_view same = "the same";
   const std::string_view meaning = cards[i].meaning;

@@ -38,7 +38,7 @@ Expr over_documents(S s, bool packed, const Of& of) {
   }
   return all;
 }
-/// FLOPs of the attention cores, width(sizes, absorbed) per pair.
+/// FLOPs of the attention cores: width(sizes, absorbed) for each query-key pair.
 template <typename Width>
 Expr over_pairs(S s, const Width& width, AttentionFlops convention, bool local = true) {
   return textbook::over_parts(n(s), [&](const textbook::Sizes<Expr>& part) {
@@ -58,7 +58,7 @@ Expr index_scores(S s, AttentionFlops convention, bool chosen, bool packed = tru
 bool has_indexer(S s) {
   return !(textbook::over_parts(n(s), [](const textbook::Sizes<Expr>& part) { return part.i.L; }) == Expr(0));
 }
-/// Forward FLOPs of the indexers' matrices. Backward saves the same amount, because their inputs get no gradient.
+/// Forward FLOPs of the indexers' matrices. Backward costs this much less, because their inputs get no gradient.
 Expr index_products(S s) {
   return Expr(2) * s.tokens() * textbook::over_parts(n(s), [](const textbook::Sizes<Expr>& part) {
            return part.i.L == Expr(0) ? Expr(0) : part.i.L * textbook::index_weights(part);

@@ -1,6 +1,6 @@
 #pragma once
-/// A formula as text: symbols joined by + - * / ^ ( ) and min, max, ceil, floor, and the same with numbers substituted.
-/// The substitution is mechanical, so the two always agree, and every printed formula can be evaluated.
+/// A formula as text: symbols joined by + - * / ^ ( ) and min, max, ceil, floor. Numbers are substituted for the
+/// symbols mechanically, so both forms always agree and every printed formula can be evaluated.
 
 #include <string>
 #include <string_view>
@@ -16,7 +16,8 @@ struct Symbol {
   std::string name, meaning, value;
 };
 
-/// The range of sum(): one term per row, with one value for each symbol; the symbols' names end in the same "_i".
+/// The range of sum(): one term per row, with one value for each symbol; the symbols' names share a suffix such as
+/// "_i".
 struct Terms {
   std::vector<Symbol> symbols;  ///< their values are empty: every row has separate values
   struct Row {
@@ -30,7 +31,7 @@ struct Terms {
 struct Formula {
   std::string expression;
   std::vector<Symbol> own = {};   ///< symbols specific to this formula; the others are in the vocabulary
-  std::vector<Terms> terms = {};  ///< of sum(), if present
+  std::vector<Terms> terms = {};  ///< terms of sum(), if present
 };
 
 /// Whether the character may occur in a symbol or a number.

@@ -12,7 +12,7 @@
 
 namespace llmcalc::explain {
 
-/// In the order of the cheat sheet; without Definition::formula.
+/// Definitions in the order of the cheat sheet. Their `formula` is null.
 std::span<const Definition> general_definitions();
 
 /// The variants of the formula: by algorithm, by fit.

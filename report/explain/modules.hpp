@@ -17,7 +17,7 @@ class ModuleFormulas {
   Expr parameters_for_heads() const;
   /// Forward FLOPs of one module for a micro-batch.
   Expr flops() const;
-  /// A formula with the letters that the model does not have.
+  /// A formula that also defines the letters that the model does not have.
   Formula formula(const Expr& e) const;
 
  private:

@@ -69,7 +69,7 @@ class Writer {
     return number_bytes() * (Expr(2) * rows(s.rows()) * letter("wide", "elements of a token's key and gate", s.wide) +
                              letter("pooled", "pooled keys", s.pooled()) * width(s.width));
   }
-  /// 2 FLOPs per element of the state and pass over it.
+  /// 2 FLOPs per state element for each pass over the state.
   Expr operator()(const LinearAttention& s) {
     const Expr value = letter("d_h", "head width", s.head_dim);
     const Expr key = s.key_dim == s.head_dim ? value : letter("d_k", "width of queries and keys", s.key_dim);

@@ -105,7 +105,7 @@ bool has_own_rates(const Setting& s, bool bound) {
   return !rates_of(s, bound || !s.estimated()).uniform();
 }
 
-/// Every operator with its achieved rates, and the share of its time that is counted.
+/// Terms of all operators with their achieved rates, and the weight of their compute or memory time in the sum.
 Terms measured_operators(const Setting& s, const TimedPass& pass, Limited shown, bool bound) {
   std::vector<Symbol> symbols{{"n_i", "runs of an operator, identical operators merged", ""},
                               {"F_i", "executed FLOPs per run", ""},
@@ -130,7 +130,7 @@ Terms measured_operators(const Setting& s, const TimedPass& pass, Limited shown,
   });
 }
 
-/// The step's roofline with several formats: every operator's FLOPs at its format's peak.
+/// Terms of the step's roofline with several formats: each operator's FLOPs at the peak of its format.
 Terms operators_at_peaks(const Setting& s, const TimedPass& pass, bool bound) {
   return operators(s, pass,
                    {{"n_i", "runs of an operator, identical operators merged", ""},
@@ -150,7 +150,8 @@ Part work_part(const Op& op) {
   return product ? Part::matmul : Part::elementwise;
 }
 
-/// Operators of one kind of work: with FLOPs and bytes, with achieved rates, or with the peak of their format.
+/// Terms of the operators of one kind of work, without rates. measured_work() adds the achieved rates, and
+/// work_at_peaks() the peak of each operator's format.
 Terms work_terms(const Setting& s, const TimedPass& pass, Part part) {
   return operators(s, pass,
                    {{"n_i", "runs of an operator, identical operators merged", ""},

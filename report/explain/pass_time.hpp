@@ -1,5 +1,5 @@
 #pragma once
-/// Times as sums over operators: the roofline's terms, with the FLOPs and bytes that --ops lists.
+/// Times as sums over operators. The terms are those of the roofline, with the FLOPs and bytes that --ops lists.
 
 #include "calc/cost/cost.hpp"
 #include "report/explain/formula.hpp"
@@ -7,7 +7,7 @@
 
 namespace llmcalc::explain {
 
-/// Selects terms of a sum: those limited by the peak, by the bandwidth, or both.
+/// Selects the terms of a sum that are limited by the peak, by the bandwidth, or by either.
 enum class Limited : std::uint8_t { either, compute, memory };
 
 /// One pass: a training micro-batch, a prefill, a decode step.
@@ -20,10 +20,10 @@ TimedPass prefill_pass(const Plan& p);
 TimedPass decode_pass(const Plan& p, Count context);
 TimedPass drafting_pass(const Plan& p, Count context);
 
-/// Time of one pass on one rank: operators and collectives. bound: at full efficiency.
+/// Time of the operators and collectives of one pass on one rank. `bound`: at full efficiency.
 Formula pass_time(const Setting& s, const TimedPass& pass, bool bound);
 
-/// Parts of pass_time(); n: number of passes ("m" or empty).
+/// Parts of pass_time(). `n`: number of passes ("m" or empty).
 Formula compute_time(const Setting& s, const TimedPass& pass, const std::string& n);
 Formula memory_time(const Setting& s, const TimedPass& pass, const std::string& n);
 Formula launch_time(const Setting& s, const TimedPass& pass, const std::string& n);

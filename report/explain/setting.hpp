@@ -22,7 +22,7 @@
 
 namespace llmcalc::explain {
 
-/// Parts of a report. Each requires a request that check() accepts for it.
+/// Parts of a report. check() must accept the request for each selected part.
 struct SettingParts {
   bool training = false, inference = false;
   bool terms = true;  ///< whether sums are written out; not needed in general formulas

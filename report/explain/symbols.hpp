@@ -14,7 +14,7 @@ namespace llmcalc::explain {
 /// The subject of a quantity. B is a micro-batch in training, and the sequences served in inference.
 enum class Subject : std::uint8_t { model, training, inference };
 
-/// The symbol in this setting; absent if no formula may use it.
+/// The symbol with its value in this setting; absent if the vocabulary lacks the name.
 std::optional<Symbol> symbol(const Setting& s, Subject about, std::string_view name);
 
 /// All symbols of a formula with their values in order of appearance. A symbol missing from the vocabulary is a bug.

@@ -7,7 +7,7 @@
 namespace llmcalc {
 
 /// The time of --target, whether the plan meets it, and single changes that do: the lowest memory bandwidth, the
-/// largest batch, the fewest tensor-parallel devices inside one domain of links, and the widest of fp8, int8 and int4
+/// largest batch, the fewest tensor-parallel devices within one link domain, and the widest of fp8, int8 and int4
 /// weights. Times are estimates, with the engine if there is one. If a change has no solution, the section gives the
 /// reason instead. Precondition: the request has hardware and a target.
 Section target_section(const Request& r);

@@ -190,7 +190,7 @@ class OperatorTable {
   Phase phase_;
   Pricing price_;
   Grid grid_;
-  SavedByOperator saved_{};  ///< of the current segment
+  SavedByOperator saved_{};  ///< bytes saved in the current segment
 };
 
 }  // namespace

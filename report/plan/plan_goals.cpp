@@ -151,12 +151,12 @@ Grid numbers_grid(std::string last) {
   return g;
 }
 
-/// Days that the run of --tokens takes with a plan.
+/// Days that a run over --tokens takes with a plan.
 double days_of(const Request& r, const Space& space, const Found& f) {
   return days(run_time(space, f, real(*r.run.tokens) * rescale(r.run.measured_scale)));
 }
 
-/// Suggests more GPUs: "give --gpus 16".
+/// Suggests more GPUs: "use --gpus 16".
 std::string more_gpus_text(const Request& r, std::optional<Count> gpus) {
   if (!gpus) return "use more GPUs: a search of a few seconds found no sufficient count";
   return fmt::format("use {} {}", r.gave("--gpus") ? "--gpus" : "--max-gpus", *gpus);

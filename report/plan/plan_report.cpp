@@ -106,7 +106,7 @@ std::string too_large_text(const Neighbor& n) {
                                         : fmt::format("stage {} exceeds memory by {}", n.plan.fullest + 1, over);
 }
 
-/// "0.4 % faster, but needs 2.1 GiB more": ranked below a plan that is slower by less than 1 % and smaller.
+/// Why a plan ranks below a smaller one that is slower by less than 1 %: "0.4 % faster, but needs 2.1 GiB more".
 std::string near_tie_text(const Neighbor& n, const Space& space, const Found& best) {
   const Candidate& c = n.plan.found.candidate;
   if (space.process_fits && !space.process_fits(space, c, n.plan.found.peak))

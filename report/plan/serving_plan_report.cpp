@@ -219,8 +219,8 @@ double distance(const ServingOffer& o) {
   return most;
 }
 
-/// Lower bounds on prefill and decode of an uncontended request; the engine's per-request time if it exceeds the
-/// prefill.
+/// The resources that bound prefill and decode of an uncontended request. For prefill, the engine's time per request
+/// if it exceeds the prefill time.
 std::string bound_text(const Request& r) {
   const Plan alone = with_batch(r.plan, 1);
   const Cluster& on = r.hardware->cluster;

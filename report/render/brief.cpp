@@ -139,7 +139,7 @@ std::string rows_text(const std::vector<const Row*>& rows, std::size_t label, co
 
 // ---- Grid
 
-/// As many rows as fit in `lines`; empty if none does.
+/// The grid with as many rows as fit in `lines`; empty if no row fits.
 std::string grid_within(Grid grid, std::size_t lines, const Screen& screen) {
   const std::size_t all = grid.rows.size();
   std::string text = grid_text(grid, screen);

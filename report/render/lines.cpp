@@ -17,7 +17,8 @@ std::string flush_right(std::string_view text, std::size_t columns) {
 
 namespace {
 
-/// The first part of a formula without spaces that fits in a line, up to an operator; the whole word without one.
+/// The longest prefix of a formula without spaces that fits in a line and ends at an operator; the whole word if
+/// there is no such prefix.
 std::string_view first_part(std::string_view word, std::size_t columns) {
   if (columns_of(word) <= columns || word.find('(') == std::string_view::npos) return word;
   const std::size_t at = word.substr(0, columns).find_last_of("*/(");

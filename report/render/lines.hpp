@@ -17,7 +17,7 @@ std::string flush_right(std::string_view text, std::size_t columns);
 /// broken after its operators.
 std::vector<std::string> broken(std::string_view text, std::size_t columns);
 
-/// `first` and `text`, broken; continuation lines are aligned with the start of `text`.
+/// `first` followed by `text`, broken into lines; continuation lines are aligned with the start of `text`.
 std::string wrapped(std::string_view first, std::string_view text, std::size_t columns);
 
 }  // namespace llmcalc

@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// The rows of the first table that text shows, with their JSON values. Columns of CSV: the paths of all values in the
-/// rows, in the order in which they first occur. Empty without such a table.
+/// The rows of the first table in text output, with their JSON values. The columns of CSV are the paths of all values
+/// in the rows, in order of first occurrence. Empty without such a table.
 std::string csv_text(const Report& report);
 std::string jsonl_text(const Report& report);
 

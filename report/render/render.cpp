@@ -133,7 +133,7 @@ std::string scalar_json(const json::Value& v) {
   return v.is_binary() ? digits(wide_in(v)) : v.dump(-1, ' ', false, json::Value::error_handler_t::replace);
 }
 
-/// The digits of an integer of more than 53 bits, which readers with doubles would round; empty for other values.
+/// The digits of an integer of more than 53 bits, which readers that use doubles would round; empty for other values.
 std::string exact_digits(const json::Value& v) {
   constexpr std::int64_t most = std::int64_t{1} << 53;
   if (v.is_binary()) return digits(wide_in(v));

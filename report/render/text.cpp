@@ -125,7 +125,7 @@ ColumnWidths widest(const Grid& g, std::size_t (*of_heading)(std::string_view)) 
   return w;
 }
 
-/// Column widths: the cells' if they fit; otherwise headings wrap, and then other text, too.
+/// Column widths. If the full cells do not fit, headings wrap first, then other text.
 ColumnWidths sizes(const Grid& g, std::size_t columns) {
   constexpr std::size_t least_words = 16;
   ColumnWidths w = widest(g, columns_of);

@@ -5,7 +5,7 @@
 
 namespace llmcalc {
 
-/// Parts of the text style: a whole report, one grid, and lines in bold or in bold red if the screen supports it.
+/// Text of a whole report, of one grid, and of lines in bold or bold red if the screen supports it.
 std::string render_text(const Report& report, const Screen& screen);
 std::string grid_text(const Grid& grid, const Screen& screen);
 std::string in_bold(const std::string& lines, const Screen& screen);

@@ -29,8 +29,8 @@ class SilentRunner : public Runner {
   const Runner& outer_;
 };
 
-/// The row at a path, whose key is the rest of the path after the section's: "needed_bytes" for
-/// "memory.process.needed_bytes" in "memory.process". Null if there is no such row.
+/// The row at a path. Its key is the path without the section's key: "needed_bytes" for "memory.process.needed_bytes"
+/// in "memory.process". Null if there is no such row.
 const Row* row_at(const Section& s, std::string_view path) {
   const std::string_view key = path.substr(std::min(path.size(), s.key.size() + 1));
   const auto row = std::find_if(s.rows.begin(), s.rows.end(), [&](const Row& r) { return r.key == key; });

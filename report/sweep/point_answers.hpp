@@ -27,7 +27,7 @@ class PointRequests {
 
   const SweepPoints& points_;
   std::size_t kept_ = 0;       ///< number of axes whose requests are kept: all before the last one that varies
-  std::vector<Request> read_;  ///< after each of these axes
+  std::vector<Request> read_;  ///< partial request after each of these axes
   std::vector<Count> values_;  ///< values of these axes
 };
 
@@ -54,8 +54,8 @@ class PointAnswers {
   const Runner& runner_;
   const Question* question_;
   PointRequests requests_;
-  std::vector<std::optional<Section>> sections_;  ///< of the current point
-  std::optional<json::Value> whole_;              ///< of the current point
+  std::vector<std::optional<Section>> sections_;  ///< sections of the current point
+  std::optional<json::Value> whole_;              ///< whole answer for the current point
   bool stopped_ = false;
 };
 

@@ -26,7 +26,7 @@ class SweepAxis {
   bool swept() const { return swept_; }
   Count size() const { return size_; }
   std::string text(Count index) const;
-  /// The value as a cell: a number if the text is one and is not a name.
+  /// The value as a cell: a number if the text is a number and not a name.
   json::Value cell(Count index) const;
 
  private:

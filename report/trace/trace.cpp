@@ -18,7 +18,7 @@ namespace {
 /// Whole nanoseconds, so that rounding does not make consecutive events overlap.
 std::int64_t nanoseconds(Seconds s) { return std::llround(1e9 * s.value); }
 
-/// Chunk and micro-batch of a slot, counted from 1; also of a backward overlapped with a forward.
+/// Chunk and micro-batch of a slot, counted from 1, including those of a backward that overlaps with the forward.
 std::string arguments(const Task& t) {
   std::string s = fmt::format("{{\"chunk\":{},\"micro_batch\":{}", t.chunk + 1, t.micro_batch + 1);
   if (t.kind == TaskKind::forward_and_backward)
@@ -67,7 +67,7 @@ class TraceRows {
   }
   std::size_t rows(std::size_t stream) const { return rows_[stream].size(); }
 
-  /// Thread ids in display order, after the slots.
+  /// The thread id of a row. Ids are in display order, after the id of the slots.
   Count thread(std::size_t stream, std::size_t row) const {
     constexpr Count most_rows = 1000, most_levels = 4;
     const TaskStream& s = streams_[stream];
@@ -80,7 +80,7 @@ class TraceRows {
   std::vector<std::vector<std::int64_t>> rows_;  ///< by stream and row: the end of its last event
 };
 
-/// The tasks of a step, on a completed timeline.
+/// The tasks of a step and their timeline.
 struct TracedStep {
   Timeline timeline{};
   PipelineTasks tasks{};

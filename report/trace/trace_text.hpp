@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// The beginning of every trace; `otherData` marks it as the program's own.
+/// The beginning of every trace; `otherData` marks the file as written by llmcalc.
 inline constexpr std::string_view trace_begin = R"({"otherData":{"generator":"llmcalc"},"traceEvents":[)";
 
 /// The row of an event: a process and one of its threads.

@@ -9,8 +9,8 @@ namespace llmcalc {
 /// Bytes per GPU in host memory, for the stage that uses the most.
 Bytes most_on_host(const Request& r);
 
-/// Host memory that a plan needs per GPU and per node, if the hardware lacks a host capacity to check it against; empty
-/// if it needs no host memory or has been checked.
+/// Note on the host memory that a plan needs per GPU and per node, for hardware without a host capacity to check it
+/// against. Empty if the plan needs no host memory or has been checked.
 Note host_memory_note(const Request& r, Bytes per_gpu);
 
 /// A note that the host's updates count as 0 s, if its memory bandwidth is unknown; else empty.

@@ -10,7 +10,7 @@ namespace llmcalc {
 /// Adds the note about the measured scale, if there is one.
 void note_measured_scale(const TrainingAnswer& a, Report& report);
 
-/// Prepends a note to a report of plans if the best plan's re-scaled throughput exceeds the devices' peak.
+/// Prepends a note to a report of plans if the best plan's rescaled throughput exceeds the devices' peak.
 void note_beyond_device(const Request& r, double tokens_per_s, Report& report);
 
 /// Adds a note that names the measured plan and describes its effect on the report's times and intervals.

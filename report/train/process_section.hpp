@@ -1,5 +1,5 @@
 #pragma once
-/// Rows about a training process.
+/// Memory of a training process, as report rows.
 
 #include "ask/answer/process_estimate.hpp"
 #include "ask/answer/training.hpp"

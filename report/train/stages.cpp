@@ -31,7 +31,7 @@ bool has(const Request& r, const Memory& m, Bytes Memory::*part) {
   return !optional || m.*part != Bytes();
 }
 
-/// Whether the schedule separates weight gradients, so that micro-batches may wait for them.
+/// Whether the schedule runs weight gradients separately, which micro-batches may then wait for.
 bool splits(const Request& r) {
   return ranks(r.layout, Group::pipeline) > 1 && splits_backward(pipeline_of(r.plan, r.layout).schedule);
 }

@@ -12,7 +12,7 @@ namespace llmcalc {
 /// layers over the chunks.
 void add_stages(const TrainingAnswer& a, Report& report);
 
-/// Numbers of the layout, and of a pipeline's fullest stage, for explanations.
+/// Sections that explanations refer to: the layout, and the fullest stage of a pipeline.
 Section layout_section(const Request& r);
 Section fullest_stage_section(const TrainingAnswer& a);
 

@@ -56,7 +56,8 @@ void add_step_rate(Section& s, const Request& r, const HardwareRate& rate) {
   if (rate.now > 0) add_rate(s, r, rate, step_attempt);
 }
 
-/// Scales the peaks of all formats. Not for MFU targets, because MFU falls as the peak grows.
+/// Adds the required matmul peak, with the peaks of all formats scaled alike. Not for MFU targets, because MFU falls
+/// as the peak grows.
 void add_peak(Section& s, const Request& r) {
   if (r.target->kind == TargetKind::utilization) return;
   const DType format = r.plan.precision;

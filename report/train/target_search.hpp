@@ -31,7 +31,7 @@ using Trial = Attempt (*)(const Request& changed, std::string change);
 struct HardwareRate {
   const char* key;           ///< "bandwidth": for "bandwidth_factor" and "no_bandwidth"
   const char* label;         ///< "memory bandwidth"
-  const char* slow_else;     ///< "however fast the memory is"
+  const char* slow_else;     ///< "regardless of memory bandwidth"
   double now = 0, step = 0;  ///< in base units; `step`: search step
   const char* unit = "";     ///< display unit: "GB/s"
   double in_unit = 1;        ///< base units per display unit
@@ -45,7 +45,7 @@ void add_none(Section& s, const std::string& key, const std::string& label, cons
 /// Why no attempt meets the target.
 std::string why_none(const std::vector<Attempt>& all);
 
-/// The line of the verdict: whether the target is met, and each change that meets it. `near`: a measurement may be on
+/// The verdict line: whether the target is met, and each change that would meet it. `near`: a measurement may be on
 /// the other side of the target. Precondition: the report has this section.
 Finding target_finding(const Report& report, const std::string& section, const SpeedTarget& target, bool near);
 

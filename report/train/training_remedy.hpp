@@ -7,8 +7,8 @@
 namespace llmcalc {
 
 /// The smallest changes that make a plan fit, the cheapest first. If its tensors fit and the process does not, the
-/// changes leave as much memory as this plan's process needs in addition to its tensors. Precondition: the plan does
-/// not fit.
+/// changes leave enough memory for this plan's process in addition to its tensors. Precondition: the plan does not
+/// fit.
 Finding remedy_finding(const TrainingAnswer& a);
 /// The same as JSON rows.
 json::Value remedies_json(const TrainingAnswer& a);

@@ -225,7 +225,8 @@ Formula cached_by_batch(S s) {
            {"M_b", "bytes per block", number_text(rules.block.value)}}};
 }
 
-/// The largest of an engine's passes; without an engine, the tensors live at the peak of prefill or decode.
+/// The workspace: the peak of the engine's largest pass; without an engine, the tensors live at the peak of prefill
+/// or decode.
 Formula workspace(S s) {
   if (s.inference().capacity()) return profiled_pass_formula(s.inference().capacity()->engine().memory.pass);
   return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};

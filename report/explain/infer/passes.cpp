@@ -63,8 +63,8 @@ Formula limiting(const Time& t) {
            {"launches", "launch overhead, s", number_text(t.latency.value)}}};
 }
 
-/// Decode steps, split into context segments over which time is linear: mean of the two ends, times the number of
-/// steps.
+/// Time of all decode steps. The steps are split into segments over which the time of a step is linear; each segment
+/// contributes the mean of its first and last step, times its number of steps.
 Formula generation_time(S s, Time PassEstimate::*time, double BothSeconds::*seconds) {
   Terms terms{{{"n_i", "decode steps in a segment", ""},
                {"a_i", "time of its first step, s", ""},
@@ -104,7 +104,7 @@ Formula compute_bound(S s) {
           {{"F_b", "its FLOPs", digits(cost.executed.value)}, bytes}};
 }
 
-/// One end of the interval for a class of figures.
+/// One end of the 90 % interval for a class of estimates.
 template <InferenceClass kind>
 Formula of_class(S s, const char* expression) {
   return within(interval_of(s.request(), kind), expression);

@@ -65,7 +65,7 @@ constexpr std::string_view by_time =
     "GPUs are billed busy or idle; a pass with prompts and answers is split in proportion to the times of separate "
     "passes";
 
-/// An engine's cache: the memory that the other terms leave. Terms that the engine does not have are 0.
+/// An engine's cache: the granted memory minus all other terms. Terms that the engine does not have are 0.
 Formula cache_of_engine(S s) {
   const EngineMemory m = s.serving().engine().memory;
   const auto symbol = [](const char* name, const char* meaning, Bytes b) {

@@ -237,7 +237,7 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
   Bytes carried, embedded, waiting;
   const auto run = [&](const Step& step, Phase phase, const char* name) {
     const Pricing p = pricing(plan, phase);
-    std::map<Count, Bytes> shares_onward;  // by the first layer of a kind that has operators
+    std::map<Count, Bytes> shares_onward;  // carried bytes, by the first layer of each kind
     waiting = embedded = Bytes();
     for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
       if (row.index > 0) return;

@@ -163,7 +163,7 @@ Formula tensor_messages(S s) {
   return f;
 }
 
-/// The largest part of the step time. The optimizer's pass is memory traffic.
+/// The largest of the four limits of a step. The optimizer's update counts as memory traffic.
 Formula limiting(S s) {
   return {"max(compute, memory, communication, launches)",
           {as_symbol(s, "compute", "compute-bound time, s", "step.limited_s.compute"),
