@@ -10,7 +10,7 @@
 namespace llmcalc {
 
 /// digits x 2^twos x 5^fives. A unit's factor is also a product of twos and fives (1000 = 2^3 x 5^3, 1024 = 2^10), so
-/// 1.5 Ki = 15 x 10^-1 x 2^10 is recognized as an integer, and 0.7 Ki is not, without rounding.
+/// 1.5 Ki = 15 x 10^-1 x 2^10 is recognized as an integer, and 0.7 Ki as a fraction, without rounding.
 struct Decimal {
   Int128 digits = 0;
   int twos = 0, fives = 0;

@@ -27,8 +27,8 @@ std::string shortened(std::string_view text, std::size_t most);
 /// `text` in double quotes for use in a sentence: at most about 60 bytes, without control characters.
 std::string in_quotes(std::string_view text);
 
-/// The text as one word of a shell command: in single quotes if it has characters other than letters, digits and the
-/// punctuation of names and paths.
+/// `text` as a single word of a shell command, in single quotes if it has characters other than letters, digits and
+/// the punctuation of names and paths.
 std::string shell_word(std::string_view text);
 
 /// "adam|sgd|lion" as "adam, sgd or lion".
@@ -42,8 +42,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// than `limit` are not compared.
 std::size_t edits_within(std::size_t limit, std::string_view a, std::string_view b);
 
-/// At most `most` names of `known` that `name` probably means, nearest first; empty if none is near. A name that
-/// contains all words of `name` ranks before one that differs from it in a letter.
+/// The names of `known` that `name` probably means, nearest first, at most `most`; empty if no name is near. A name
+/// that contains all words of `name` ranks before one that differs from it in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
 /// ", did you mean "tp"?" for the nearest of `known`; empty if none is near.
 std::string suggestion(std::string_view name, const std::vector<std::string>& known);

@@ -126,7 +126,7 @@ WholeFile::WholeFile(const std::string& path) : target_(target_of(path)) {
   fail("cannot preserve its permissions: ");
 }
 
-/// Opens the target itself; for a pipe, blocks until there is a reader.
+/// Opens the target directly. For a pipe, blocks until there is a reader.
 void WholeFile::open_in_place() {
   file_ = target_.stream ? ::fcntl(*target_.stream, F_DUPFD_CLOEXEC, 0)
                          : ::open(target_.path.c_str(), O_WRONLY | O_CLOEXEC);
