@@ -45,7 +45,7 @@ struct Positions {
   const Rotary* rotary = nullptr;
   Count apart = 1;  ///< position difference between consecutive rows: tokens per pooled key
   const DocumentRange* documents =
-      nullptr;  ///< document of every token of a sequence; positions restart in each; null: one document
+      nullptr;  ///< each token's document in a sequence; positions restart in every document; null: one document
   /// Position of query token t.
   Count of(Count t) const { return documents != nullptr ? t - documents[t].first : past + t; }
 };
@@ -58,7 +58,7 @@ struct Ids {
 };
 
 /// Relative position biases, added to the scores. For head h, query i and key j: element (i keys + j) heads + h; in a
-/// step with one query, element r heads + h of the table, r being the key's distance range. Null: no bias.
+/// step with one query, element r heads + h of the table, where r is the key's distance range. Null: no bias.
 struct RelativeInputs {
   const void* numbers = nullptr;
   bool is_table = false;
@@ -122,7 +122,7 @@ struct AttentionGradients {
   HeadView q, q_rope, k, k_rope, v, pooled = {};
   bool add_keys = false;  ///< accumulate key and value gradients: other layers also read the keys and values
   void* sinks = nullptr;
-  void* relative = nullptr;  ///< of the relative position biases, summed over all sequences
+  void* relative = nullptr;  ///< gradient of the relative position biases, summed over all sequences
 };
 
 /// One matmul per group. With routing, the rows of group g are the tokens routed to it; otherwise every group processes
@@ -160,7 +160,7 @@ struct Moving {
 class Recording {
  public:
   virtual ~Recording() = default;
-  /// How the last run was executed: "from a recording", or why it was not.
+  /// How the last run was executed: "from a recording", or the reason why no recording was used.
   virtual std::string how() const = 0;
 };
 
@@ -234,8 +234,8 @@ class Backend : public ArenaMemory {
                                   const AttentionSaved&, In o, In d_o, Out scratch, const AttentionGradients&) = 0;
 
   /// Rotates pairs (i, i + width/2) of every head by position x frequency i of its Positions (RoFormer,
-  /// arXiv:2104.09864) and scales them. `inverse`: rotates back with the same scaling, which is the gradient. A row has
-  /// `heads` heads, `head` elements apart, rotated from `offset` on.
+  /// arXiv:2104.09864) and scales them. `inverse`: rotates back with the same scaling, which is the gradient. A row
+  /// has `heads` heads, `head` elements apart; rotation starts at element `offset` of each head.
   virtual void rope(Count rows, const Positions&, Out x, Count row, Count heads, Count head, Count width, Count offset,
                     bool inverse) = 0;
   virtual void add(const Pointwise&, In a, In b, Out y) = 0;
@@ -297,7 +297,7 @@ class Backend : public ArenaMemory {
                               const IndexGradients&) {
     throw_lack();
   }
-  /// y: keys of token groups.
+  /// y: one pooled key per group of tokens.
   virtual void pool(const llmcalc::Pool&, const PoolView&, Out /*y*/) { throw_lack(); }
   virtual void pool_gradient(const llmcalc::Pool&, const PoolView&, In /*dy*/, const PoolGradients&) { throw_lack(); }
   /// y: every row of x, repeated for top_k residual streams.
@@ -361,7 +361,7 @@ class Backend : public ArenaMemory {
   /// wide logits the gradient's format is private to loss_gradient and linear_gradient.
   virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits, In log_sums) = 0;
 
-  /// Loss of capped wide logits, most tanh(x / most), which stay unchanged.
+  /// Loss of wide logits capped to most tanh(x / most). The logits stay unchanged.
   virtual void capped_loss(const Loss&, const std::int64_t* /*targets*/, In /*logits*/, double* /*mean*/) {
     throw_lack();
   }

@@ -48,9 +48,9 @@ struct LayerCache {
 
 class Cache {
  public:
-  /// Allocates all layers for `tokens` tokens per sequence. `expanded`: latent attention caches heads instead of latent
-  /// rows, both parts in one format. `encoded`: the tokens that an encoder reads; the remaining ones follow the
-  /// decoder's start token. `modules`: MTP modules, whose layers follow the model's.
+  /// Allocates all layers for `tokens` tokens per sequence. `expanded`: latent attention caches heads instead of
+  /// latent rows, both parts in one format. `encoded`: number of tokens that an encoder reads; the other tokens
+  /// follow the decoder's start token. `modules`: MTP modules, whose layers follow the model's.
   Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens,
         Count encoded = 0, Count modules = 0, const CacheCodes& codes = {})
       : backend_(backend),

@@ -15,7 +15,7 @@ namespace llmcalc::model {
 /// Hardware counts of a range: executed work, including padded and masked tiles.
 struct RangeCount {
   std::string range;                    ///< "forward"
-  double tensor_flops = 0;              ///< of the tensor cores, in the backend's format; a multiply-add counts 2
+  double tensor_flops = 0;              ///< FLOPs of the tensor cores, in the backend's format; a multiply-add counts 2
   std::optional<double> read, written;  ///< bytes from and to DRAM, if the chip counts them
   Seconds time;                         ///< time while counting, which slows the run; not a speed measurement
 };

@@ -130,7 +130,7 @@ class Shapes {
     if (a_.output_scale) vector("block.scale.factor", 1, Start::one);
     if (kind.closes_encoder && a_.final_norm) norm("encoder.norm");
   }
-  /// Cross attention to the encoder's result.
+  /// Adds cross attention to the encoder's result.
   void cross(const Mixer& m, bool before, bool after) {
     if (before) norm("cross.norm");
     matrix("cross.q", m.heads * m.head_dim, a_.hidden, m.qkv_bias);
@@ -140,8 +140,8 @@ class Shapes {
     if (after) norm("cross.post_norm");
   }
 
-  /// Parameters that combine the residual streams for one sub-layer: a mix, or for hyper-connections the matrix that
-  /// computes the weights of all streams, with scales and biases.
+  /// Adds parameters that combine the residual streams for one sub-layer: a mix, or for hyper-connections the matrix
+  /// that computes the weights of all streams, with scales and biases.
   void streams(const std::string& part, Count weights, Count scales) {
     if (a_.residual_block > 0) {
       vector(part + ".mix.query", a_.hidden, Start::normal);

@@ -91,7 +91,7 @@ class StepReport {
 struct TrainingStep {
   Settings settings;  ///< with `steps` 0
   OptimizerSettings optimizer;
-  std::weak_ptr<Buffer> gradient;  ///< of the first parameter
+  std::weak_ptr<Buffer> gradient;  ///< gradient of the first parameter
   StepReport report;
   Replayed first, more, update;  ///< the first micro-batch overwrites gradients, later ones add to them
 };

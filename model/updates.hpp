@@ -41,7 +41,7 @@ struct ParameterUpdate {
   /// Matrices (out, in), each updated as a whole by Muon, or by Adafactor with row and column states; out 0: updated
   /// element by element.
   Count groups = 1, out = 0, in = 0;
-  StateFormat states = StateFormat::wide;  ///< of first and second
+  StateFormat states = StateFormat::wide;  ///< format of `first` and `second`
 };
 using Updates = std::span<const ParameterUpdate>;
 

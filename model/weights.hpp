@@ -50,7 +50,7 @@ struct Parameter {
   ParameterShape shape;
   Tensor value, gradient, master, first, second;  ///< null if unused; first and second: moments or momentum
   bool blank = false;                             ///< the gradient is zero but not yet written
-  std::optional<DType> format = {};               ///< of quantized `value`
+  std::optional<DType> format = {};               ///< format of a quantized `value`
   bool whole = false;                             ///< each matrix is updated as a whole (ParameterUpdate)
   Count elements() const { return shape.elements(); }
   /// Whether weight decay applies: to matrices, not vectors.
@@ -64,8 +64,9 @@ struct Parameter {
 
 class Weights {
  public:
-  /// Weights only, including the first `modules` MTP modules, drawn from `seed`; without a seed they are uninitialized
-  /// until loaded. formats: if empty, all weights are in the backend's format. adapters: added to the weights.
+  /// Weights only, including the first `modules` MTP modules, drawn from `seed`; without a seed they are
+  /// uninitialized until loaded. `formats`: if empty, all weights are in the backend's format. `adapters`: added to
+  /// the weights.
   Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules = 0,
           const ParameterFormats& formats = {}, const Adapters& adapters = {});
 

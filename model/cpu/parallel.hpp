@@ -1,6 +1,6 @@
 #pragma once
-/// Loops over rows on all cores, and the instruction set of this copy of the kernels: every file that includes them is
-/// compiled once per set, in a separate namespace.
+/// Loops over rows on all cores, and the instruction set of this copy of the kernels. Every file that includes the
+/// kernels is compiled once per instruction set, in a separate namespace.
 
 #include <algorithm>
 #include <type_traits>
@@ -68,8 +68,8 @@ LLMCALC_FLAT void long_lanes(Count first, Count last, const F f) {
   lanes<T>(first, last, f);
 }
 
-/// Prefetches n elements from p on. Always inlined: GCC treats a function that only prefetches as free of side effects,
-/// and drops calls to it.
+/// Prefetches n elements starting at p. Always inlined: GCC treats a function that only prefetches as free of side
+/// effects, and drops calls to it.
 template <typename X>
 LLMCALC_INLINE void fetch(const X* p, Count n) {
   for (Count i = 0; i < n; i += 64 / static_cast<Count>(sizeof(X))) __builtin_prefetch(p + i, 0, 2);
@@ -78,8 +78,9 @@ LLMCALC_INLINE void fetch(const X* p, Count n) {
 /// Elements per prefetched block.
 constexpr Count fetched_block = 128;
 
-/// Prefetches, in every array, the block that is some blocks after element `at` of n: a few lines at a time, since a
-/// burst of prefetches would stall, and farther ahead than the hardware prefetcher looks in compute-heavy loops.
+/// Prefetches, in every array, the block that is some blocks after element `at` of n. It fetches only a few lines at
+/// a time, because a burst of prefetches would stall, and looks farther ahead than the hardware prefetcher does in
+/// compute-heavy loops.
 template <typename... X>
 LLMCALC_INLINE void fetch_ahead(Count at, Count n, const X*... arrays) {
   constexpr Count ahead = 8 * fetched_block;

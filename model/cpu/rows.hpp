@@ -49,8 +49,8 @@ void narrow_by_software(Count n, const float* from, T* to) {
 
 #ifdef __AVX512F__
 
-/// to[i] = from[i], rounded by a CPU instruction. It flushes values below 2^-126 to 0, so blocks that contain any are
-/// rounded in software.
+/// to[i] = from[i], rounded by a CPU instruction. The instruction flushes values below 2^-126 to 0, so blocks that
+/// contain such values are rounded in software.
 [[gnu::target("avx512bf16")]] inline void narrow_by_instruction(Count n, const float* from, bf16* to) {
   __mmask16 tiny = 0;
   for (Count i = 0; i < n; i += 16) {
@@ -254,7 +254,7 @@ template <typename W>
   return most + log_of(total);
 }
 
-/// ds = p (dp keep - mean), in place of dp; also the probabilities after dropout.
+/// Replaces dp by ds = p (dp keep - mean). Also computes the probabilities after dropout.
 template <typename W>
 [[gnu::noinline]] void score_gradients(Count n, const W* p, const W* keep, W mean, W* ds, W* dropped) {
   lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });

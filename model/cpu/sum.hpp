@@ -35,8 +35,8 @@ LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   return most;
 }
 
-/// The maximum of n 16-bit floats found by comparing their bits as signed integers, which have the same order except
-/// that negatives are reversed.
+/// The maximum of n 16-bit floats. It is found by comparing their bits as signed integers, which have the same order
+/// except that negative values are reversed.
 template <typename W, typename X>
 requires(sizeof(X) == 2) LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   const auto ordered = [](std::int16_t bits) { return static_cast<std::int16_t>(bits ^ ((bits >> 15) & 0x7fff)); };

@@ -1,7 +1,7 @@
 #pragma once
-/// Inner loops on rows, compiled once per instruction set (tiles.cpp). The operators around them are compiled once for
-/// every CPU, and call the tiles of the instruction set in use. Results are wide, so 16-bit formats share the tiles of
-/// float; their own tiles are conversions, and matmuls that convert as they read.
+/// Inner loops on rows, compiled once per instruction set (tiles.cpp). The operators around them are compiled once
+/// for every CPU, and call the tiles of the instruction set in use. Results are wide, so 16-bit formats share the
+/// tiles of float. Only conversions, and matmuls that convert as they read, have tiles for each 16-bit format.
 
 #include <atomic>
 

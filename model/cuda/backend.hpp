@@ -59,8 +59,8 @@ class Cuda final : public Backend {
   void release(void* data, Bytes bytes) override { device_.release(data, bytes.value); }
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
-  /// Whether the backend supports these numerics: any epsilon, and rotary positions that are equal in every layer and
-  /// for every length.
+  /// Whether the backend supports these numerics: any epsilon, and the same RoPE in every layer and for every
+  /// sequence length.
   bool computes(const Numerics& all) const override {
     const Numerics known{.norm_epsilon = all.norm_epsilon, .rope = all.rope, .local_rope = all.rope};
     return all == known && all.rope.scaling != RopeScaling::dynamic;

@@ -164,7 +164,7 @@ void GpuDevice::launch(const Kernel& kernel, Count blocks, int threads, Count ro
     check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
           "requesting shared memory");
   Kernel given = kernel;
-  __builtin_clear_padding(&given);  // tools that check arguments would mistake stack contents there for pointers
+  __builtin_clear_padding(&given);  // argument checkers would mistake stack contents in the padding for pointers
   entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room),
                     stream_>>>(given);
   check(cudaGetLastError(), "launching a kernel");

@@ -7,10 +7,10 @@
 
 namespace llmcalc::model {
 
-/// Opens the library that is built with the program. Number::f32 or bf16; poison: as in make_cpu(); `index`: the
-/// device's index among those that the driver lists; the first call fixes it for the whole process. Throws InputError
-/// with a sentence if the program was built without CUDA, the library cannot be opened, the device does not exist or is
-/// too old, or the driver fails.
+/// Opens the library that is built with the program. `number`: f32 or bf16. `poison`: as in make_cpu(). `index`: the
+/// device's index in the driver's list; the first call fixes it for the whole process. Throws InputError with a
+/// sentence if the program was built without CUDA, the library cannot be opened, the device does not exist or is too
+/// old, or the driver fails.
 std::unique_ptr<Backend> make_cuda(Number number, bool poison = false, int index = 0);
 
 }  // namespace llmcalc::model

@@ -21,7 +21,7 @@ class SharedLibrary {
     }
   }
   bool open() const { return handle_ != nullptr; }
-  /// Why the first name could not be opened, in the system's words.
+  /// The system's error message for the first name; empty if the first name could be opened.
   const std::string& missing() const { return missing_; }
   /// Null if the library does not have the name.
   template <typename F>

@@ -1,6 +1,6 @@
 #pragma once
-/// A kernel's view of the thread that runs it. Kernels are functors over a thread of any kind: of a GPU (here), or of
-/// tests, which run all threads on the CPU (tests/model/emulated.hpp).
+/// A kernel's view of the thread that runs it. Kernels are functors that accept any kind of thread: a GPU's (here),
+/// or a test's, which runs on the CPU (tests/model/emulated.hpp).
 
 #include <bit>
 #include <cstddef>
@@ -43,7 +43,8 @@ class GpuThread {
     return reinterpret_cast<std::byte*>(shared);
   }
 
-  /// Index in the warp. Read at every use: otherwise values derived from it would occupy registers for a long time.
+  /// Index in the warp. It is read at every use, because values derived from it would otherwise occupy registers for
+  /// a long time.
   __device__ unsigned lane() const {
     unsigned l;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(l));

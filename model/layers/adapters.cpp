@@ -7,7 +7,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// Operators of a parameter's adapter, if it is an adapted matrix.
+/// Operators of a parameter's adapter, if the parameter is an adapted matrix.
 std::optional<AdapterNames> names_of(const ParameterShape& p, const Adapters& adapters) {
   const ParameterName name(p.name);
   if (adapters.rank == 0 || name.what != "weight") return std::nullopt;

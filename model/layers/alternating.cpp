@@ -10,7 +10,7 @@ struct AltupNames {
   const char *norm, *router, *act, *weights;
 };
 
-/// W tanh(W_m norm(x)), with x as wide as a stream, or its first stream.
+/// W tanh(W_m norm(x)). If x is wider than one stream, only its first stream is read.
 Value token_weights(Pass& p, const AltupNames& names, const Value& x) {
   Value m = p.norm(names.norm, x, {.rows = x.rows, .width = p.arch().hidden}, x.width);
   m = p.tanh(names.act, p.linear(names.router, std::move(m)));

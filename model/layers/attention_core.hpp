@@ -17,11 +17,11 @@ enum class AttentionCore : std::uint8_t {
 enum class CoreObstacle : std::uint8_t {
   environment,  ///< LLMCALC_ATTENTION=plain
   float32,      ///< number format
-  head_width,   ///< of queries and values: different, not a multiple of 16, or above 128
+  head_width,   ///< head widths of queries and values: different, not a multiple of 16, or above 128
   rotary_part,  ///< stored separately
   alibi,
   dropout,
-  scale,  ///< of the scores: not positive
+  scale,  ///< scale of the scores is not positive
   layout  ///< memory not aligned to 16 bytes, a wrapped cache, or more keys than an int can count
 };
 

@@ -33,7 +33,7 @@ std::vector<Tensor> tensors(const std::vector<Value>& in) {
 
 HeadView Pass::view(const HeadPart& p, const std::vector<Tensor>& data) const {
   const Tensor& tensor = data[p.tensor];
-  if (!tensor) return {};  // it is in the cache
+  if (!tensor) return {};  // the tensor is in the cache
   const auto* at = static_cast<const std::byte*>(tensor->data()) + (p.offset * backend_.number()).value;
   const Count tokens = p.tokens > 0 ? p.tokens : step_.queries;
   return {.data = at, .sequence = mul(tokens, p.token), .token = p.token, .head = p.head};

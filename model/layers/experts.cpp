@@ -1,5 +1,5 @@
 // A mixture of experts: router, dispatch and combination; also the absorbed projections of latent attention, which
-// likewise have one matrix per group.
+// also have one matrix per group.
 
 #include "model/pass/pass.hpp"
 

@@ -15,7 +15,7 @@ struct Indexed {
 constexpr PooledKeyNames index_pool_names{"attn.index_keys", "attn.index_gate", "attn.index_pool", "attn.index_k_norm",
                                           "attn.index_k_rope"};
 
-/// A key per token under a LayerNorm, or pooled keys.
+/// One key per token, normalized by a LayerNorm, or pooled keys.
 Value lightning_key(Pass& p, const Value& x) {
   const Count width = p.mixer().indexer.width;
   if (p.mixer().compressed.ratio > 0) return pooled_keys(p, index_pool_names, x, width, true);
@@ -31,7 +31,7 @@ Indexed lightning(Pass& p, Value x, Value low) {
   return {std::move(q), std::move(k), p.detached("attn.index_weights", std::move(x))};
 }
 
-/// MiniMax-M3: queries and key from the layer's input, each under an RMSNorm.
+/// MiniMax-M3: queries and key from the layer's input, each normalized by an RMSNorm.
 Indexed blocks(Pass& p, Value x) {
   const Indexer& i = p.mixer().indexer;
   const Count rows = x.rows;

@@ -11,17 +11,15 @@ namespace llmcalc::model {
 ///
 ///   lightning  sum of w_ih relu(q_ih . k_j), with head weights w (arXiv:2512.02556, 2.1)
 ///   blocks     sum of q_ih . k_j, without weights; a block has the maximum score of its tokens (MiniMax-M3,
-///              "sparse_score_type": "max"). All heads make one choice: an interpretation of its config, as in
+///              "sparse_score_type": "max"). All heads share one choice, our interpretation of its config; see
 ///              calc/block/indexer.hpp
 ///
-/// Scales of queries and weights that are equal for all keys do not change a choice and are omitted.
+/// Scales of queries and weights that are equal for all keys do not change a choice and are omitted. Keys may be keys
+/// of token groups (IndexScores::pooled); a query then scores the groups that are complete at its position.
 struct IndexView {
   HeadView q, k, weights;
 };
 
-/// Keys may be keys of token groups (IndexScores::pooled); a query then scores the groups that are complete at its
-/// position.
-///
 /// Indices of every query's chosen tokens, blocks or groups: `each` of them, ascending, padded with -1. Ties go to the
 /// lower index. The query's own block is always read and never listed.
 using ChosenIndex = std::int32_t;

@@ -17,7 +17,7 @@ bool Pass::begins_block() const {
   return arch_.residual_block > 0 && layer_ >= 0 && layer_ % arch_.residual_block == 0;
 }
 
-/// Saves the stream unless it exists: a recomputed layer has already saved its stream.
+/// Saves the stream unless it is already saved, as in a recomputed layer.
 void Pass::save_stream(const Value& x) {
   if (static_cast<Count>(saved_.size()) == layer_ / arch_.residual_block) saved_.push_back(x);
 }

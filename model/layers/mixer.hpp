@@ -15,15 +15,15 @@ Value cross_attention(Pass& p, Value x);
 /// The scale of q k': the model's, or 1 / sqrt(width).
 double score_scale(const Pass& p, Count width);
 
-/// Keys that the current layer's attention reads, chosen by its indexer or by an earlier layer's, from the layer's
-/// input x and, if the indexer reads it, the normed low-rank projection of the queries. Null: all keys in reach.
+/// Keys that the current layer's attention reads, chosen by its indexer or by an earlier layer's. `x`: the layer's
+/// input. `low`: the normed low-rank projection of the queries, if the indexer reads it. Null: all keys in reach.
 Tensor chosen_keys(Pass& p, Value x, Value low);
 /// Operators that pool keys: projections of keys and gates, the pool, then norm and rotation.
 struct PooledKeyNames {
   const char *keys, *gate, *pool, *norm, *rope;
 };
-/// Keys of `width` for token groups of x, each at the position of its group's first token. `detached`: an indexer's
-/// keys, without a gradient of x.
+/// Keys of `width` elements for token groups of x, each at the position of its group's first token. `detached`: an
+/// indexer's keys, without a gradient of x.
 Value pooled_keys(Pass& p, const PooledKeyNames& names, Value x, Count width, bool detached);
 /// The current layer's compressed attention on x, as wide as x.
 Value compressed_attention(Pass& p, Value x);

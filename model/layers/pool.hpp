@@ -1,8 +1,9 @@
 #pragma once
-/// Inputs of the operator that pools keys: sums of a group's keys, weighted by the element-wise softmax of their gates
-/// plus a learned bias per position in the group (DeepSeek-V4; hf deepseek_v4/modeling_deepseek_v4.py). If groups
-/// overlap, keys and gates are twice as wide: a pooled key uses the second halves of its group's tokens and the
-/// first halves of the previous group's. The last group may be incomplete and is pooled as it is.
+/// Inputs of the operator that pools keys: sums of a group's keys, weighted by the element-wise softmax of their
+/// gates plus a learned bias per position in the group (DeepSeek-V4; hf deepseek_v4/modeling_deepseek_v4.py). If
+/// groups overlap, keys and gates are twice as wide: a pooled key uses the second halves of its group's tokens and
+/// the first halves of the previous group's. The last group may be incomplete; it is then pooled from the tokens that
+/// it has.
 
 #include "calc/units.hpp"
 

@@ -80,8 +80,8 @@ struct Gelu {
   }
 };
 
-/// x (1 + tanh(u)) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3), the same paper's approximation; (1 + tanh(u)) / 2 is
-/// sigmoid(2 u).
+/// x (1 + tanh(u)) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3), the same paper's approximation. (1 + tanh(u)) / 2
+/// equals sigmoid(2 u).
 struct GeluTanh {
   static constexpr double rise = 1.5957691216057308;  ///< 2 sqrt(2/pi)
   template <typename W>
@@ -143,7 +143,7 @@ void with_activation(Activation a, F f) {
   }
 }
 
-/// Value of an activation that is chosen at kernel run time.
+/// Value of an activation that is selected while a kernel runs.
 template <typename W>
 LLMCALC_HD W activated(Activation a, W x) {
   switch (a) {

@@ -1,6 +1,6 @@
 #pragma once
-/// 256 values in [-1, 1] or [0, 1], dense where moments are: decades 10^-6 to 1, each with twice as many values as the
-/// one below (dynamic tree quantization, arXiv:2110.02861, 2.1).
+/// 256 values in [-1, 1] or [0, 1], densest where most moments lie: decades 10^-6 to 1, each with twice as many
+/// values as the one below (dynamic tree quantization, arXiv:2110.02861, 2.1).
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,8 @@ class DynamicCodes {
   }
 
  private:
-  /// Decade d, 0 the lowest, has the midpoints of 2^d parts of 0.1 to 1, twice as many without signs; plus 0 and 1.
+  /// Decade d (0 is the lowest) contains the scaled midpoints of 2^d equal parts of [0.1, 1], or of twice as many
+  /// parts if there are no signs. 0 and 1 are added.
   explicit DynamicCodes(bool with_signs) {
     std::size_t n = 0;
     for (int decade = 0; decade < 7; ++decade) {

@@ -53,8 +53,8 @@ inline double exp_of(double x) { return std::exp(x); }
 inline Counted exp_of(Counted x) { return ++Counted::tally.functions, Counted(std::exp(x.value)); }
 
 /// 1/x for x >= 1. float on a GPU: a hardware instruction, error under 1 ulp (PTX ISA, rcp.approx). Otherwise a guess
-/// from the exponent within 13 %, its error squared by each of three Newton iterations: six multiply-adds, while a
-/// division takes as long as twenty. Above 1e37 the result stays 1e-37.
+/// from the exponent, within 13 %, and three Newton iterations, each of which squares the error. The iterations take
+/// six multiply-adds; a division takes as long as twenty. Above 1e37 the result stays 1e-37.
 LLMCALC_HD inline float reciprocal_of(float x) {
 #ifdef __CUDA_ARCH__
   float y;

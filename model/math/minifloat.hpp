@@ -35,7 +35,7 @@ struct Minifloat {
 };
 
 inline constexpr Minifloat e4m3{4, 3, 7, 448};  ///< OCP FP8 (arXiv:2209.05433)
-inline constexpr Minifloat e3m2{3, 2, 3, 28};   ///< OCP MX v1.0, as e2m1
+inline constexpr Minifloat e3m2{3, 2, 3, 28};   ///< OCP MX v1.0, like e2m1
 inline constexpr Minifloat e2m1{2, 1, 1, 6};
 
 }  // namespace llmcalc::model

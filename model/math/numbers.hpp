@@ -37,7 +37,7 @@ struct fp16 {
   }
   LLMCALC_HD explicit operator float() const {
     const std::uint32_t u = bits, size = (u & 0x7fffU) << 13U;
-    // An exponent of all ones (infinity or NaN) stays one; others grow by 112.
+    // An exponent of all ones (infinity or NaN) stays all ones; other exponents grow by 112.
     const std::uint32_t scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112F);
     return std::bit_cast<float>((size < 0x0f800000U ? scaled : size | 0x7f800000U) | (u & 0x8000U) << 16U);
   }

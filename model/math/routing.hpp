@@ -18,7 +18,7 @@ bool is_chosen(W gate) {
 }
 
 /// Expert e has rows first[e] to first[e + 1]; row r belongs to token token[r]. Token t's rows are the top_k elements
-/// of `row` from t top_k on, in expert order.
+/// of `row` starting at t top_k, in expert order.
 struct TokenRouting {
   std::vector<Count> first, token, row;
   Count top_k = 0;

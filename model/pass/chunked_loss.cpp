@@ -16,8 +16,8 @@ struct Pass::ChunkedHead {
   std::span<const std::int64_t> targets;
   Parameter *w = nullptr, *b = nullptr;
   bool tied = false;
-  Tensor logits = nullptr;  ///< of one chunk, wide
-  Tensor dx = nullptr;      ///< of all tokens; null if not required
+  Tensor logits = nullptr;  ///< logits of one chunk, wide
+  Tensor dx = nullptr;      ///< gradient of all tokens; null if not required
   double each = 0;          ///< loss gradient of one token
   Count known(Count first, Count n) const {
     const auto part = targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(n));

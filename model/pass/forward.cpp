@@ -115,8 +115,8 @@ Value experts(Pass& p, Value x, Value routed_by) {
   return p.add("mlp.shared_add", std::move(y), std::move(z));
 }
 
-/// Sum of a dense MLP and experts, each result under a norm. Experts and their router read the residual stream under
-/// their own norms, and run first (calc/block/block.cpp).
+/// Sum of a dense MLP and experts, each followed by a norm. Experts and their router read the residual stream through
+/// separate norms, and run first (calc/block/block.cpp).
 Value dense_and_experts(Pass& p, Value x, Value residual) {
   Value own = norm(p, "mlp.expert_norm", residual);
   if (!p.arch().moe.router_scales) residual = own;
@@ -244,8 +244,8 @@ Value mixer_of_first(Pass& p, const Value& x) {
   return p.add("laurel.sum", std::move(y), std::move(beside));
 }
 
-/// A layer of alternating updates (calc/block/altup.hpp): all streams are predicted, the first goes through the layer,
-/// and its result corrects all streams; the layer's own input is added to all streams but the first.
+/// A layer of alternating updates (calc/block/altup.hpp): all streams are predicted, the first goes through the
+/// layer, and its result corrects all streams. Then the layer's own input is added to all streams but the first.
 Value alternating_block(Pass& p, Value x) {
   Value predicted = predicted_streams(p, std::move(x));
   Value y = mlp_layer(p, mixer_of_first(p, predicted));
@@ -269,7 +269,7 @@ Value block_of_kind(Pass& p, Value x) {
   return x;
 }
 
-/// A layer, followed by a norm if it ends an encoder or any run but the last.
+/// A layer. A norm follows if the layer ends an encoder or, in a model that repeats layers, any run but the last.
 Value block(Pass& p, Value x) {
   x = block_of_kind(p, std::move(x));
   if (p.kind().ends_run) return norm(p, "run.norm", std::move(x));

@@ -14,8 +14,8 @@ bool recomputes(const Plan& plan, Count layer);
 /// Whether a model's layers can be recomputed in groups, which requires that layers read each other's results only as
 /// their input.
 bool recomputes_in_groups(const Arch& arch);
-/// Whether parts of a model can be frozen, or trained with adapters, which requires that layers read each other's
-/// results only as their input, and have no operators of RWKV or alternating updates and no learned output scale.
+/// Whether parts of a model can be frozen, or trained with adapters. Its layers must read each other's results only
+/// as their input, and must have neither operators of RWKV or alternating updates nor a learned output scale.
 bool trains_in_part(const Arch& arch);
 /// Input of an MTP module.
 struct Further {

@@ -37,7 +37,7 @@ struct StateLayout {
   HeadPart q{}, k{}, v{}, decay{}, beta{}, removed{};
 };
 
-/// Heads of x to rotate: `width` elements of each, from `offset` on.
+/// Heads of x to rotate: `width` elements of each, starting at `offset`.
 struct RopePart {
   Value& x;
   Count heads = 0, head = 0, width = 0, offset = 0;

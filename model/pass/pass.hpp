@@ -40,7 +40,7 @@ class Pass {
     if (in_module()) return module_layer_;
     return layer_ < 0 ? no_layer_ : kinds_[kind_index(kinds_, layer_ / halves(arch_))];
   }
-  /// Whether the current layer is an MTP module's (Mtp); these are numbered after the model's.
+  /// Whether the current layer belongs to an MTP module (Mtp). Module layers are numbered after the model's layers.
   bool in_module() const { return layer_ >= mul(arch_.layers, halves(arch_)); }
   const Mixer& mixer() const { return arch_.mixer(kind().mixer); }
   /// Tokens within reach of the current layer's attention.
@@ -194,7 +194,8 @@ class Pass {
   Value combine(std::string_view op, Value x, Value gates);
   /// y plus x times the gates of the experts that return their input.
   Value add_own(std::string_view op, Value y, Value x, Value gates);
-  /// Writes the mean cross-entropy, plus the mean of every result that judge() took, to the backend's memory.
+  /// Writes the mean cross-entropy, plus the mean of every result that was passed to judge(), to the backend's
+  /// memory.
   void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
   /// Computes the cross-entropy over the rows that have a target, that is, a non-negative one. Its mean goes to `mean`
   /// and, times `share`, is added to `sum`, both in the backend's memory.
@@ -236,7 +237,8 @@ class Pass {
   /// Whether backward runs any part of an operator that reads these values; with frozen parts, only if a gradient of an
   /// input or of the operator's parameters is required.
   bool has_backward(std::string_view op, std::initializer_list<const Value*> in) const;
-  /// Like has_backward(), for an operator that makes y, which then also requires a gradient. False without a tape.
+  /// Like has_backward(), for an operator whose result is y. Records whether y requires a gradient. False without a
+  /// tape.
   bool flows(std::string_view op, std::initializer_list<const Value*> in, const Value& y) const;
   bool flows(std::string_view op, const std::vector<Value>& in, const Value& y) const;
   /// Like flows(), for rows of a table. With adapters, rows of a frozen table also require a gradient, which ends
@@ -368,8 +370,8 @@ class Pass {
   Arena& arena_;
   Weights& weights_;
   const Settings& settings_;
-  const Step whole_;  ///< of both stacks
-  Step step_;         ///< as seen by the current layer
+  const Step whole_;  ///< step of both stacks
+  Step step_;         ///< step as seen by the current layer
   LayerKinds kinds_;
   LayerKind no_layer_, module_layer_;
   std::vector<CrossLayerTensor> handing_;
@@ -379,8 +381,8 @@ class Pass {
   KeysAndValues given_;
   std::vector<Value> saved_;  ///< residual streams
   Value layer_inputs_;
-  Tensor ids_;                            ///< of the tokens, stored once for all tables indexed by them
-  std::vector<DocumentRange> documents_;  ///< of every token of a packed training sequence
+  Tensor ids_;                            ///< token ids, stored once for all tables indexed by them
+  std::vector<DocumentRange> documents_;  ///< document of every token of a packed training sequence
   Rotaries rotaries_;
   Trace* trace_;
   Tape* tape_;
@@ -389,7 +391,7 @@ class Pass {
   Direction direction_ = Direction::forward;
   double loss_scale_ = 1;
   Tensor choice_;                       ///< kept for layers that share it, until one makes its own
-  std::vector<std::int64_t> segments_;  ///< of every token
+  std::vector<std::int64_t> segments_;  ///< segment of every token
   std::vector<Value> judged_;
   Value unprojected_;  ///< input of chunked logits, until their loss
   const std::atomic<bool>* stop_ = nullptr;
@@ -400,7 +402,7 @@ class Pass {
   std::deque<std::vector<std::int64_t>> further_;
   std::optional<Count> looked_at_;
   Value encoded_;
-  std::array<Value, 2> distances_;  ///< of a bidirectional stack and of a causal one
+  std::array<Value, 2> distances_;  ///< biases of a bidirectional stack and of a causal one
   Value made_;                      ///< when checking: the last allocated result
 };
 

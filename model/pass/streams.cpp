@@ -22,7 +22,8 @@ Value Pass::repeat(std::string_view op, Value given) {
   return y;
 }
 
-/// If `weights` has fewer rows than x, each row belongs to the last token of one of as many equal parts of x.
+/// If x has more rows than `weights`, which has n, row i of `weights` belongs to the last token of the i-th of n
+/// equal parts of x.
 StreamView Pass::streams_of(std::string_view gather_op, const Value& x, const Tensor& x_data, const Value& weights,
                             const Tensor& weight_data) const {
   const Count apart = x.rows / weights.rows;

@@ -19,7 +19,7 @@ struct StreamView {
   const void* weights = nullptr;  ///< m (tokens, columns)
   Count columns = 0;              ///< n, or n (n + 2)
   const void *scales = nullptr, *bias = nullptr;
-  double epsilon = 1e-5;  ///< of the norm of x
+  double epsilon = 1e-5;  ///< epsilon of the norm of x
 };
 
 /// Destinations of the gradients. Gradients of scales and bias are wide and accumulated.

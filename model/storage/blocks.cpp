@@ -213,8 +213,8 @@ class Block {
       most = std::max(most, sign * from[static_cast<std::size_t>(i)]);
     return sign * most;
   }
-  /// Writes the block's half-precision factor, and for each part a scale code, rounded up so that it covers what the
-  /// part needs.
+  /// Writes the block's half-precision factor, and for each part a scale code that is rounded up to cover the part's
+  /// values.
   static void write_all(std::byte* to, Count byte, FieldPlace place, int most, int zero,
                         const std::vector<float>& needed) {
     const float all = *std::max_element(needed.begin(), needed.end());

@@ -12,7 +12,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-// ---- flash: only the pairs that the mask or an indexer's selection leaves
+// ---- flash: computes only pairs that pass the mask or an indexer's selection
 
 template <typename T>
 Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {
@@ -49,9 +49,9 @@ struct KeySums {
   }
 };
 
-/// Gradients of one row's query, and its contribution to keys and values, from the row's probabilities p before and
-/// after dropout and dp = do . v: ds = p (dp - sum p dp) scale. `keep`: the dropout factors; `slope`: the derivative of
-/// the cap on the scores s, 1 - (s / cap)^2.
+/// Gradients of one row's query, and the row's contributions to the gradients of keys and values, from the row's
+/// probabilities p before and after dropout and dp = do . v: ds = p (dp - sum p dp) scale. `keep`: the dropout
+/// factors; `slope`: the derivative of the cap on the scores s, 1 - (s / cap)^2.
 template <typename T>
 struct RowGradient {
   using W = Wide<T>;
@@ -185,8 +185,8 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       c.value_products(keys, wide_d, r.ds.data());
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const W *p = r.p.data(), *keep = r.keep.data();
-      // Sum p dp = o . do, unless keys are shared: their output has been rotated since. The gradient of a sink, a score
-      // with a zero value vector, is -p_sink times this sum.
+      // Sum p dp = o . do, except with shared keys, whose output has been rotated in the meantime. The gradient of a
+      // sink, a score with a zero value vector, is -p_sink times this sum.
       const W mean =
           s.shared ? sum_of<W>(n, [=](Count j) { return p[j] * keep[j] * ds[j]; }) : row_product(s.v_dim, mine, d);
       score_gradients(n, p, keep, mean, ds, dropped);
@@ -211,7 +211,7 @@ void round_to(Count first, Count last, Wide<T>* x, T* to) {
   if constexpr (!std::is_same_v<T, Wide<T>>) widen(last - first, to + first, x + first);
 }
 
-/// Number of complete groups of tokens, whose keys queries may see.
+/// Number of complete groups of tokens. Queries may see only the keys of complete groups.
 inline Count whole_groups(const Attention& s) { return s.pooled > 0 ? s.keys / s.pooled : 0; }
 
 template <typename T>

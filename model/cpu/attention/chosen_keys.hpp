@@ -12,7 +12,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// `n` keys in order: at most `near` keys from `first` on, followed by keys from `far` on; or the keys of a list.
+/// `n` keys in order: at most `near` keys starting at `first`, then keys starting at `far`; or the keys of a list.
 struct Keys {
   Count first = 0, n = 0;
   Count near = std::numeric_limits<Count>::max(), far = 0;
@@ -21,7 +21,7 @@ struct Keys {
     if (list != nullptr) return list[i];
     return i < near ? first + i : far + i - near;
   }
-  /// Number of consecutive keys from index i on.
+  /// Length of the run of consecutive keys that starts at index i.
   Count run(Count i) const {
     if (list == nullptr) return (i < near ? std::min(near, n) : n) - i;
     Count more = 1;
@@ -41,7 +41,7 @@ inline Keys chosen_keys(const Selection& s, const ChosenIndex* chosen, Count eac
   return {.n = static_cast<Count>(room.size()), .list = room.data()};
 }
 
-/// The tokens [first, last), followed by the selected pooled keys, which are numbered from `far` on.
+/// The tokens [first, last), followed by the selected pooled keys, which are numbered starting at `far`.
 inline Keys near_and_chosen(Count first, Count last, const ChosenIndex* chosen, Count each, Count far,
                             std::vector<Count>& room) {
   room.clear();

@@ -34,7 +34,7 @@ class IndexRow {
     return sum;
   }
 
-  /// Adds the gradients for key j from its score's gradient d; dk is the key's sum.
+  /// Adds key j's gradients, given the gradient d of its score; dk is this key's sum.
   void add_gradients(Count j, const W* product, W d, W* dq, W* dk, W* dweights) const {
     for (Count h = 0; h < s_.heads; ++h) {
       const W slope = d * head_slope(h, product[h]);
@@ -100,7 +100,7 @@ void block_scores(const W* score, Count blocks, Count size, W* to) {
 /// Keys that any query may see: all tokens, or all complete groups.
 inline Count scored_keys(const IndexScores& s) { return s.pooled > 0 ? s.keys / s.pooled : s.keys; }
 
-/// Makes every query's selection. naive: computes all scores and ignores those of later tokens.
+/// Selects every query's keys. naive: computes all scores and ignores the scores of later tokens.
 template <typename T>
 Flops index_scores(const IndexScores& s, const IndexView& in, bool naive, ChosenIndex* chosen) {
   using W = Wide<T>;

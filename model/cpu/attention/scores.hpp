@@ -31,7 +31,8 @@ T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
 /// Total number of token keys and token-group keys, including the key of an incomplete group.
 inline Count all_keys(const Attention& s) { return s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0); }
 
-/// Calls f(first, n, at) for runs of consecutive keys: n keys from `first` on, the first with index `at` in `keys`.
+/// Calls f(first, n, at) for each run of n consecutive keys: `first` is the run's first key, and `at` is its index in
+/// `keys`.
 template <typename F>
 void for_each_run(const Keys& keys, const F& f) {
   for (Count at = 0, n = 0; at < keys.n; at += n) {
@@ -73,10 +74,10 @@ struct CoreHead {
     if (!s.bidirectional) return begin + s.reach.first(s.past() + i - begin);
     return s.reach.limited() ? std::max(begin, i - s.reach.side()) : begin;
   }
-  /// Number of pooled keys that query i sees, from the first on.
+  /// Number of pooled keys that query i sees, starting at the first.
   Count seen(Count i) const { return s.pooled_seen(s.past() + i); }
-  /// All keys that query i sees, followed by the pooled keys that it sees; or the keys that an indexer selected, stored
-  /// in `room`.
+  /// The token keys that query i sees, followed by the pooled keys that it sees; or the keys that an indexer
+  /// selected, stored in `room`.
   Keys keys(Count i, std::vector<Count>& room) const {
     const Count near = last(i) - first(i);
     if (in.chosen == nullptr) return {.first = first(i), .n = near + seen(i), .near = near, .far = s.keys};
@@ -94,7 +95,7 @@ struct CoreHead {
     return wide(static_cast<const T*>(r.numbers)[row * s.heads + head]);
   }
 
-  /// Number of keys, starting at key j, that have a constant stride, as do their values.
+  /// Number of keys, starting at key j, that are a constant stride apart, as are their values.
   Count evenly(Count j) const {
     Count n = std::numeric_limits<Count>::max();
     if (j >= s.keys) return n;
@@ -103,7 +104,7 @@ struct CoreHead {
     return std::min(n, s.keys - j);
   }
   Count stride(const HeadView& v, Count j) const { return j < s.keys ? v.token : in.pooled.token; }
-  /// Calls f(j, n, at) for segments of these keys with a constant stride: n keys from key j on, the first with index
+  /// Calls f(j, n, at) for segments of these keys with a constant stride: n keys starting at key j, which has index
   /// `at`.
   template <typename F>
   void each_stretch(const Keys& keys, const F& f) const {
@@ -150,7 +151,7 @@ struct CoreHead {
   W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
 };
 
-/// FLOPs of one pass over n pairs, a multiply-add for each element.
+/// FLOPs of a multiply-add for each of `width` elements of n query-key pairs.
 inline Flops pair_flops(Count n, Count width) { return flops(2, n, width); }
 
 template <typename T>

@@ -43,7 +43,7 @@ void route_row(const Pointwise& s, std::initializer_list<Choices> parts, const T
     if (is_chosen(gates[e])) gates[e] = gates[e] / chosen;
 }
 
-/// saved: rows x experts probabilities, then as many gates.
+/// `saved`: rows x experts probabilities, followed by rows x experts gates.
 template <typename T>
 void route(const Pointwise& s, const T* logits, T* gates, Wide<T>* saved) {
   using W = Wide<T>;

@@ -1,5 +1,5 @@
 #pragma once
-/// y = x W' + b: dense, with one matrix per expert, or with one per head.
+/// y = x W' + b: with a single dense matrix, one matrix per expert, or one per head.
 
 #include "model/cpu/products/experts.hpp"
 #include "model/cpu/products/matmul.hpp"

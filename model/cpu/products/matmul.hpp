@@ -51,7 +51,7 @@ void put_square(const MatmulShape& s, Count row, Count column, Count rows, Count
   }
 }
 
-/// Multiplies by our own method, for every format. The result is bitwise independent of thread count and tiling.
+/// Multiplies with our own kernel, for every format. The result is bitwise independent of thread count and tiling.
 template <typename A, typename B, typename C>
 void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   // Small matmuls use smaller blocks, so that every thread has one.

@@ -32,7 +32,8 @@ LLMCALC_FLAT void put_lanes(Count first, Count last, T* to, bool add, const F f)
   }
 }
 
-/// Elements [first, last) of y become f of the same elements of x, or f is added to them: f(n, x..., y) on wide rows.
+/// Sets elements [first, last) of y to f of the same elements of x, or adds f to them. f(n, x..., y) works on wide
+/// rows.
 template <typename T, typename F, typename... X>
 void put_rows(Count first, Count last, T* y, bool add, const F& f, const X*... x) {
   if constexpr (std::is_same_v<T, Wide<T>>)

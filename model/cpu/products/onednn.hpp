@@ -6,8 +6,8 @@
 
 namespace llmcalc::model {
 
-/// Whether oneDNN and AVX-512 are available. Without AVX-512, our own matmul is as fast, and oneDNN's lacks bfloat16
-/// and chooses its blocks by the number of rows, so that a row's bits depend on that number.
+/// Whether oneDNN and AVX-512 are available. Without AVX-512, our own matmul is as fast. Also, oneDNN's matmul then
+/// lacks bfloat16 and chooses its blocks by the number of rows, so a row's bits depend on that number.
 bool onednn_there();
 
 /// Multiplies A and B in format `from`; C is in format `to`. Returns false if oneDNN is missing or does not support it.

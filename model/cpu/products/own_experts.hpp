@@ -1,5 +1,5 @@
 #pragma once
-/// Experts that return their input, which a router selects in addition to those with weights (Moe::zero_experts).
+/// Experts that return their input (Moe::zero_experts). A router selects them in addition to experts with weights.
 
 #include "model/cpu/products/experts.hpp"
 

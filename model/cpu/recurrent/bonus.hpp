@@ -1,7 +1,7 @@
 #pragma once
-/// The state of one head under RWKV-6's rule, o = q' (S + u k v'), S = a S + k v' (arXiv:2404.05892): a query reads the
-/// state before its token's decays a, one per key, and its own token with a bonus u. Token by token, or chunk by chunk,
-/// with scores of Sight::before_decay whose diagonal, the bonus, is not a matmul.
+/// The state of one head under RWKV-6's rule, o = q' (S + u k v'), S = a S + k v' (arXiv:2404.05892): a query reads
+/// the state before its token's decays a, one per key, and its own token with a bonus u. Tokens are processed one by
+/// one or in chunks. The scores of a chunk use Sight::before_decay; their diagonal, the bonus, is not a matmul.
 
 #include <vector>
 

@@ -29,7 +29,7 @@ class ChunkDecays {
   const W* sum(Sight s, Count i) const { return sums_.row(at(s, i)); }
   /// G of the chunk's last token.
   const W* last() const { return sums_.row(size); }
-  /// For a single decay shared by all keys.
+  /// e^(G_i - G_j), for a single decay shared by all keys.
   W ratio(Count i, Count j) const { return exp_of(sums_.row(i + 1)[0] - sums_.row(j + 1)[0]); }
   const W* row(const W* x, Count i) const { return x + (first + i) * keys_; }
   W* row(W* x, Count i) const { return x + (first + i) * keys_; }

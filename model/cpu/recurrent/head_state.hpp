@@ -17,7 +17,7 @@ struct Rows : Aligned<W> {
 };
 
 /// Inputs of a head: q and k of N elements, v of P, log decays (one, or N), strengths b of the delta rule; for the
-/// removal rule the keys r, which selects the removed part, and b, along which it is removed, of N elements each.
+/// removal rule the keys r, which select the removed part, and b, along which it is removed, of N elements each.
 template <typename W>
 struct HeadInputs {
   Count tokens, keys, values, decays;

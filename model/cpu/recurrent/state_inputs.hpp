@@ -145,8 +145,8 @@ class HeadRows {
             .along = along_.data(),
             .bonus = bonus_.data()};
   }
-  /// Writes o (tokens, P + 1) over the normalizer to the result; the state has scale e^(-m). Returns m after the
-  /// tokens.
+  /// Writes o (tokens, P + 1), divided by the normalizer, to the result; the state has scale e^(-m). Returns m after
+  /// the tokens.
   W write_normalized(const Rows<W>& o, W m, T* to) const {
     for (Count t = 0; t < s_.queries; ++t) {
       const W* const from = o.row(t);

@@ -34,8 +34,8 @@ class NormWeights {
   NormWeights(const NormWeights&) = delete;
   NormWeights& operator=(const NormWeights&) = delete;
 
-  /// Weights of a head, from element `at` on. With Counted they are computed for every row, as on a machine without
-  /// memory for them.
+  /// Weights of a head, starting at element `at`. With Counted, they are recomputed for every row, as on a machine
+  /// without memory for them.
   const W* weight(Count at) {
     if (weight_ == nullptr || !moves_) return weight_ != nullptr ? weight_ + at : nullptr;
     if (!threaded<T>) move(at, at + width_);
@@ -57,7 +57,7 @@ class NormWeights {
   const W *weight_, *bias_;
 };
 
-/// Buffer of a thread for `rows` wide rows; empty if elements are stored in wide format.
+/// This thread's buffer for `rows` wide rows; empty if elements are stored in wide format.
 template <typename T>
 Wide<T>* converted_rows(Count rows, Count width) {
   thread_local Aligned<Wide<T>> room;

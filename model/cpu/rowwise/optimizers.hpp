@@ -1,5 +1,5 @@
 #pragma once
-/// Optimizers other than AdamW and gradient descent: one step on n weights, or on one matrix.
+/// Optimizers other than AdamW and gradient descent. Each applies one step to n weights, or to one matrix.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/products/matmul.hpp"
@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// w = w shrink - rate u, with a rounded copy if there is a master.
+/// w = w shrink - rate u. With a master, descend() also writes the rounded copy.
 template <typename W>
 [[gnu::noinline]] void descend_row(Count n, W rate, W shrink, const W* u, W* weight) {
   lanes<W>(0, n, [=](Count i) { weight[i] = weight[i] * shrink - rate * u[i]; });

@@ -35,7 +35,7 @@ struct DecodeShare {
   /// The block's position, its keys, and its memory.
   struct Here {
     Count b, g, head, heads, split, begin, end;
-    Count key_slot, value_slot;  ///< of the first key
+    Count key_slot, value_slot;  ///< slots of the first key and its value
     int lane, group, groups, tile;
     float *q, *scores, *most, *total, *shrink, *slope, *sums;
     float* p;  ///< scores of the tile, in alternating buffers: the last tile's may still be read when these are written
@@ -114,7 +114,8 @@ struct DecodeShare {
     });
     t.sync();
   }
-  /// Writes scores of the tile's keys to p, -infinity past the last; loads their values at the same time.
+  /// Writes the scores of the tile's keys to p, with -infinity past the last key, and loads the keys' values at the
+  /// same time.
   template <typename Thread>
   LLMCALC_HD void scores(const Thread& t, const Here& at, Count tile, Pack<T, N> (&v)[U]) const {
     Pack<T, N> k[U];
@@ -233,7 +234,7 @@ class DecodeAttention {
     return v.sequence % N == 0 && v.token % N == 0 && v.head % N == 0 &&
            cuda::at_packs<N>(static_cast<const T*>(v.data));
   }
-  /// At least U lanes, so each writes a separate score.
+  /// At least U lanes, so that each of a lane group's U scores is written by a different lane.
   int lanes() const {
     const auto widest = static_cast<unsigned>(std::max(c_.s.qk_dim, c_.s.v_dim) / N);
     return static_cast<int>(std::max(4U, std::bit_ceil(widest)));

@@ -28,7 +28,7 @@ inline bool mma_reads(const HeadView& v, Count tokens) {
          v.head % 8 == 0;
 }
 
-/// Whether queries, keys and values, or their gradients, are stored in this way.
+/// Whether mma_reads() holds for queries, keys and values, or for their gradients.
 template <typename Heads>
 bool mma_reads(const Attention& s, const Heads& x) {
   return s.keys < (Count{1} << 30) && mma_reads(x.q, s.queries) && mma_reads(x.k, s.keys) && mma_reads(x.v, s.keys);
@@ -100,7 +100,7 @@ Count executed_pairs(int tokens, const F& reach) {
   return executed_pairs(tokens, Kernel::rows, Kernel::columns, reach);
 }
 
-/// FLOPs that tensor cores execute, exactly: whole tiles, including masked pairs and the padding of narrow heads.
+/// Exact FLOPs that tensor cores execute, in whole tiles: masked pairs and the padding of narrow heads count.
 /// Forward: 2 matmuls; backward: 3 for the queries' gradient and 4 for the keys' and values'.
 inline Flops mma_flops(const Attention& s, bool backward) {
   const Band band(s);

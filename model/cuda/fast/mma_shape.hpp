@@ -1,15 +1,15 @@
 #pragma once
 /// Gain and measure: see mma_attention.hpp.
 ///
-/// Shapes for attention kernels on tensor cores: in ints, which take fewer registers than Counts.
+/// Shapes for attention kernels on tensor cores, stored as ints, which take fewer registers than Counts.
 
 #include "model/backend.hpp"
 #include "model/cuda/fast/mma_tile.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// For a segment of tokens in a band: the tokens on the other side that at least one of them is paired with, [first,
-/// end), and the tokens that all of them are paired with, [all_first, all_end).
+/// For a segment of tokens in a band: the tokens of the other side. [first, end) are paired with at least one token
+/// of the segment, and [all_first, all_end) with all of them.
 struct TokenBand {
   int first = 0, end = 0, all_first = 0, all_end = 0;
   LLMCALC_HD bool any(int x, int x_end) const { return x < end && x_end > first; }

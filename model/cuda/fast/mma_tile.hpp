@@ -23,8 +23,8 @@
 namespace llmcalc::model::cuda {
 
 /// A tile in a block's shared memory, `at` bytes from its start. Rows are chunks of 16 bytes, which ldmatrix reads
-/// eight rows at a time. A row's chunks are permuted by its index, so the eight are in different banks (32 of 4 bytes)
-/// even for rows as long as all banks, or twice or half as long.
+/// eight rows at a time. A row's chunks are permuted by the row's index. The eight chunks are then in different banks
+/// (32 of 4 bytes), even if a row is as long as all banks together, half as long or twice as long.
 template <int rows_, int width_>
 struct SharedTile {
   static constexpr int rows = rows_, width = width_, chunks = width / 8;
@@ -79,7 +79,7 @@ struct WarpLane {
   LLMCALC_HD unsigned across_chunk() const { return lane / 8 % 2; }
 };
 
-/// c (16 m, 8 n) = x y', x: 16 m rows of its tile from `row` on, y: the 8 n rows of its tile.
+/// c (16 m, 8 n) = x y', x: 16 m rows of its tile, starting at `row`, y: the 8 n rows of its tile.
 template <int m, int n, typename X, typename Y, typename Thread>
 LLMCALC_FORCE_INLINE void multiply_rows(const Thread& t, float (&c)[m][n][4], const X& x, unsigned row, const Y& y) {
   static_assert(Y::rows == 8 * n && X::width == Y::width);

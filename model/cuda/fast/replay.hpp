@@ -31,7 +31,7 @@ struct Moved {
   LLMCALC_HD X now() const { return at != nullptr ? *at : value; }
 };
 
-/// Elements that kernels read: in memory that exists for one operator or, in a recording, is filled before every run.
+/// Elements that kernels read. Their memory exists for one operator or, in a recording, is filled before every run.
 template <typename Device, typename X>
 class Fed {
  public:
@@ -45,7 +45,7 @@ class Fed {
   const X* data_;
 };
 
-/// Host memory that a recording reads: part of an array that changes across runs, or a fixed one.
+/// Host memory that a recording reads: part of an array whose contents change across runs, or a fixed array.
 class Source {
  public:
   Source(const Moving* recorded, const std::int64_t* from) : from_(from) {

@@ -39,7 +39,7 @@ void refuse_not_permitted(const Cupti& cupti, CUcontext context) {
   cupti.call("cuptiProfilerGetCounterAvailability", list, "listing the counters");
 }
 
-/// In this order, because without a working driver the query for the chip would end the program.
+/// The calls are in this order because, without a working driver, querying the chip would end the program.
 std::string chip_of_device(const Cupti& cupti, CUcontext context) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Initialize_Params, begin);
   cupti.call("cuptiProfilerInitialize", begin, "starting");
@@ -50,7 +50,8 @@ std::string chip_of_device(const Cupti& cupti, CUcontext context) {
   return chip.pChipName;
 }
 
-/// The largest set of metrics that the chip counts in one pass, because a step runs once.
+/// The largest set of metrics that the chip counts in one pass. More passes are impossible, because a step runs only
+/// once.
 std::vector<const char*> chosen(const Cupti& cupti, const std::string& chip, bool bf16_numbers) {
   const auto choices = metric_choices(bf16_numbers);
   for (const std::vector<const char*>& names : choices) {

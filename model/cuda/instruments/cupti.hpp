@@ -37,7 +37,7 @@ class Cupti {
   void close(const char* function, P& parameters) const {
     if (auto* const f = library_.find<CUptiResult(P*)>(function)) f(&parameters);
   }
-  std::string version() const;  ///< of its interface, "130001"
+  std::string version() const;  ///< version of CUPTI's interface, "130001"
 
  private:
   std::string sentence(CUptiResult r, const std::string& doing) const;

@@ -17,8 +17,8 @@ class Nvml {
 
   Board board() const;
   std::optional<double> watts() const;
-  std::optional<double> joules() const;  ///< since the driver was loaded
-  std::optional<Bytes> used() const;     ///< of the board's memory, by every process
+  std::optional<double> joules() const;  ///< energy since the driver was loaded
+  std::optional<Bytes> used() const;     ///< used board memory, by every process
 
  private:
   struct Memory;
@@ -44,7 +44,7 @@ class EnergyMeter {
  public:
   explicit EnergyMeter(const Nvml& board) : board_(board) {}
   void start();
-  /// Since start(); absent if the board has no such counter.
+  /// Energy used since start(); absent if the board has no such counter.
   std::optional<Energy> stop() const;
 
  private:

@@ -21,7 +21,7 @@ LLMCALC_HD inline float dice(const Dropout& d, Count n) {
   return unit_float(at < 2 ? low : high) >= static_cast<float>(d.p) ? static_cast<float>(1 / (1 - d.p)) : 0.0f;
 }
 
-/// The queries, keys and scores of an attention.
+/// The queries, keys and scores of one attention operator.
 template <typename T>
 struct Scores {
   Attention s;
@@ -70,7 +70,7 @@ struct Scores {
 struct Softmax {
   float most = -std::numeric_limits<float>::infinity(), total = 0;
 
-  /// Takes a tile's scores. Returns e^(x - most), and in `shrink` the factor of earlier sums.
+  /// Adds a tile's scores. Returns e^(x - most), and in `shrink` the factor for earlier sums.
   template <typename Thread>
   LLMCALC_HD float take(const Thread& t, float x, bool there, float* room, float& shrink) {
     const float tile = block_most(t, there ? x : -std::numeric_limits<float>::infinity(), room);
@@ -81,7 +81,7 @@ struct Softmax {
     most = next;
     return e;
   }
-  /// Takes a sink, a score without a value.
+  /// Adds a sink, which is a score without a value.
   LLMCALC_HD void take_sink(float sink, float& shrink) {
     const float next = sink > most ? sink : most;
     shrink = exp_of(most - next);

@@ -10,7 +10,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// The launches of one operator, for as long as it runs.
+/// Launches the kernels of one operator. Exists only while the operator runs.
 template <typename T, typename Device>
 class AttentionLaunches {
  public:

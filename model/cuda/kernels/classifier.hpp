@@ -1,6 +1,6 @@
 #pragma once
-/// Cross-entropy of the vocabulary's logits, in float32 or the format of the matmuls: one pass reads them for the loss,
-/// and one for their gradient, which replaces them. In between only the log-sum-exp of every row is kept.
+/// Cross-entropy of the vocabulary's logits, in float32 or the format of the matmuls. One pass reads the logits for
+/// the loss; a second pass replaces them by their gradient. In between only the log-sum-exp of every row is kept.
 
 #include <limits>
 #include <memory>
@@ -107,8 +107,8 @@ class Classifier {
  public:
   explicit Classifier(Device& device) : device_(device) {}
 
-  /// Writes the mean loss to device memory, and every row's log-sum-exp. Logits and targets, which are in device memory
-  /// too, stay unchanged.
+  /// Writes the mean loss to device memory, and every row's log-sum-exp. Logits and targets are also in device memory
+  /// and stay unchanged.
   template <typename X>
   void loss(const Loss& s, const std::int64_t* targets, const X* logits, float* log_sums, double* mean) {
     constexpr int N = pack_of<X>;

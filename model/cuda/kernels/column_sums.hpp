@@ -10,8 +10,8 @@
 namespace llmcalc::model::cuda {
 
 /// partial[group, k, column] = sum k of a column over the rows of a group. f(row, column, sums) adds a row's
-/// contribution for N columns from `column` on to sums[k][n]. A block per group and 32 N columns; its warps take rows
-/// round-robin. Shared memory: K N elements per thread.
+/// contribution to sums[k][n], for the N columns starting at `column`. A block per group and 32 N columns; its warps
+/// take rows round-robin. Shared memory: K N elements per thread.
 template <int K, int N, typename F>
 struct ColumnSums {
   Count rows, columns, size;  ///< size: rows of a group

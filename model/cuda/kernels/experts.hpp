@@ -36,7 +36,7 @@ LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* 
   for (Count e = 0; e < s.width; ++e)
     if (!(gates[e] < 0)) gates[e] = gates[e] / chosen;
 }
-/// saved: rows x experts probabilities, then as many gates.
+/// `saved`: rows x experts probabilities, followed by rows x experts gates.
 template <typename Device, typename T>
 void route(Device& device, const Pointwise& s, const T* logits, float* saved, T* gates) {
   everywhere(device, s.rows, [=] LLMCALC_DEVICE(Count t) {
@@ -130,9 +130,9 @@ class DeviceRouting {
     device.launch(RoutingOrder<G>{tokens, experts, top_k, gates, counts, part(0), part(1), part(2), part(3)}, experts,
                   threads, threads * sizeof(Count));
   }
-  const Count* token() const { return part(1); }   ///< of each row
+  const Count* token() const { return part(1); }   ///< token of each row
   const Count* row() const { return part(2); }     ///< rows of each token, token by token, in expert order
-  const Count* expert() const { return part(3); }  ///< of each row
+  const Count* expert() const { return part(3); }  ///< expert of each row
   /// Calls f(expert, its first row, its number of rows) for each expert.
   template <typename F>
   void each_expert(const F& f) {
@@ -152,7 +152,7 @@ class DeviceRouting {
   std::vector<Count> first_;
 };
 
-/// Routings by the tensor that they were computed from, kept for as long as operators need them.
+/// Routings, by the tensor from which they were computed, kept for as long as operators need them.
 template <typename Device>
 class Routings {
  public:

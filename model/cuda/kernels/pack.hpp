@@ -1,6 +1,6 @@
 #pragma once
-/// Packs of 16 bytes, the size at which a GPU's memory is read fastest, and kernels over columns of elements, which use
-/// packs if all pointers are aligned to them and single elements otherwise.
+/// Packs of 16 bytes, the size at which a GPU reads memory fastest, and kernels over columns of elements. The kernels
+/// use packs if all pointers are aligned to them, and single elements otherwise.
 
 #include <algorithm>
 #include <cstdint>

@@ -56,7 +56,7 @@ class Products {
     if (a.bias == nullptr || with_bias) return;
     a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
   }
-  /// dw of 0 rows is 0: it must be written unless it is added to.
+  /// dw of 0 rows is 0. It must still be written unless it is added to.
   void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
                       bool add, W* dw, bool add_dw, W* db) {
     if (rows == 0 && !add_dw) device_.fill(dw, 0, mul(s.out, s.in, static_cast<Count>(sizeof(W))));

@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// y = a sigmoid(g): da = dy sigmoid(g), dg = sum(dy a) s (1 - s), one g per row.
+/// Gradients of y = a sigmoid(g), one g per row: da = dy s and dg = sum(dy a) s (1 - s), with s = sigmoid(g).
 template <typename T>
 struct ScaleGradient {
   using W = Wide<T>;
