@@ -39,8 +39,8 @@ void for_each_number(C& c, const F& f) {
   }
 }
 
-/// Whether a value is a rate. The other values are tiny times or differences of times: mostly noise, with little effect
-/// on any prediction.
+/// Whether a value is a rate. The others are tiny times or differences of times, so they are mostly noise and hardly
+/// affect a prediction.
 bool is_rate(const std::string& key) {
   return std::ranges::none_of(std::array{"half_", "exposed_", "recorded_", "launch_"},
                               [&](const char* other) { return key.starts_with(other); });
@@ -110,7 +110,7 @@ void refuse_unless_positive(const Calibration& c) {
 
 void refuse_contradictions(const Calibration& c) {
   refuse_unless_positive(c);
-  // Additions of arrays larger than the caches run at memory speed, and even that exceeds half the copy speed.
+  // Even additions of arrays larger than the caches run at memory speed, which exceeds half the copy speed.
   if (c.cache_bandwidth.value < c.copy.value / 2)
     contradiction(fmt::format("in-cache additions at {:.4g} GB/s are slower than memory copies at {:.4g} GB/s",
                               c.cache_bandwidth.value / 1e9, c.copy.value / 1e9));

@@ -25,7 +25,7 @@ struct ProbeSizes {
   MatmulSize few, more;             ///< a matmul with few rows, and the same one with more rows
   MatmulSize aligned{};             ///< GPU: a vocabulary-sized matmul whose output width is a multiple of 8
   MatmulSize layer{};               ///< GPU: a square matmul
-  Count layers = 0;                 ///< number of layers, large enough to exceed every cache
+  Count layers = 0;                 ///< number of layers, enough for their operands to exceed every cache
   Bytes cached;                     ///< total size of the tensors of an addition that fits in cache
   Count sequences, tokens;          ///< for attention
   Count rows;                       ///< for activations
@@ -72,8 +72,7 @@ double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond ra
   return std::max(0.0, seconds * rate.value);
 }
 
-/// Fraction of its rate that a matmul keeps when it has one more output column, so that rows are no longer aligned to
-/// 16 bytes.
+/// Fraction of its rate that a matmul keeps when one extra output column breaks the 16-byte alignment of its rows.
 double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
   if (aligned.rows == 0) return 1;
   MatmulSize odd = aligned;
@@ -213,7 +212,7 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
   return rates;
 }
 
-/// A stage of a round, and its fraction of the round's time on an otherwise idle machine.
+/// A stage of a round, and the fraction of the round's time that it takes on an otherwise idle machine.
 struct RoundStage {
   const char* what;
   double share;

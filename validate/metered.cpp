@@ -22,7 +22,7 @@ struct Training : CaseModel {
     t.weights().make_trainable(c.plan);
   }
   void step() { t.train(batches, {.clip = 0}); }
-  /// Runs a step operator by operator, not from a graph, which would have separate memory.
+  /// Runs a step operator by operator rather than from a graph, which would use separate memory.
   void plain_step() {
     t.weights().zero_gradients();
     for (const model::Batch& b : batches) t.gradients(b, 1, nullptr);
@@ -58,7 +58,8 @@ struct GenerationCase : CaseModel {
   }
 };
 
-/// Memory of a second run, because the first run allocates memory in search of the fastest matmul algorithms.
+/// Memory in use during a second run. The first run also allocates memory to search for the fastest matmul
+/// algorithms.
 template <typename Run>
 MemoryUse memory_of(Instruments& device, model::Arena& arena, const MemoryUse& predicted, const Run& run) {
   run();

@@ -20,7 +20,7 @@ struct PhaseCount {
 
 struct EnergyUse {
   std::string what;  ///< "training step", "prefill", "decode"
-  Count tokens = 0;  ///< of one run
+  Count tokens = 0;  ///< in one run
   int runs = 0;
   model::Energy energy;
   double joules_per_run() const { return energy.joules / runs; }
@@ -52,7 +52,7 @@ struct Metered {
   std::string no_energy;
   std::vector<MemoryUse> memory;
   std::string no_memory;
-  model::Board board;  ///< under load
+  model::Board board;  ///< readings of the board under load
   std::vector<model::Version> versions;
 };
 

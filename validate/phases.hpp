@@ -29,7 +29,7 @@ struct PhaseWork {
 /// The phases of one micro-batch and an update. Recomputation counts as backward.
 std::vector<PhaseWork> training_phases(const Arch& arch, const Plan& plan);
 
-/// The phases of the prompt and of the last generated token.
+/// The phases of inference: the prompt's prefill, and the decode step of the last generated token.
 std::vector<PhaseWork> inference_phases(const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc::validate

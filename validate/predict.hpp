@@ -10,9 +10,9 @@ namespace llmcalc::validate {
 /// One micro-batch of training, forward and backward, with the memory in use during a step.
 Ledger predicted_training(const Arch& arch, const Plan& plan);
 
-/// A prefill of the prompt and one decode step per generated token (without a cache, a full pass per token; with
-/// modules, passes that verify their drafts, which are all accepted). `forward` has the FLOPs of the prefill,
-/// `backward` those of the last step.
+/// A prefill of the prompt and one decode step per generated token (without a cache, a full pass per token; with MTP
+/// modules, passes that verify drafts, all of which are accepted). `forward` has the FLOPs of the prefill, `backward`
+/// those of the last step.
 Ledger predicted_inference(const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc::validate

@@ -13,7 +13,7 @@ struct MatmulSize {
   double flops() const { return 2.0 * static_cast<double>(rows * out * in); }
 };
 
-/// Time of y = x W' with operands as near to the processor as possible, including launch time.
+/// Time of y = x W' with operands cached as close to the processor as possible, including launch time.
 Seconds matmul_seconds(model::Backend& b, const MatmulSize& s);
 
 /// Time of `layers` consecutive square layers, forward and backward, whose operands are read from memory, as in a step.
@@ -44,8 +44,9 @@ OperatorSeconds operator_seconds(model::Backend& b);
 /// Only the forward time, with every operator of a pass launched by the host.
 Seconds forward_operator_seconds(model::Backend& b);
 
-/// Operator times on a backend that runs steps from CUDA graphs, without launches by the host: the time that layers add
-/// to a decoded token, and to a training step, where the update counts as part of the gradients.
+/// Operator times on a backend that replays steps from CUDA graphs, so the host launches no kernels. `forward` is the
+/// time per operator that extra layers add to a decoded token. `backward` is the further time that they add to a
+/// training step, including the update.
 OperatorSeconds recorded_operator_seconds(model::Backend& b);
 
 /// FLOPs of one matmul as counted by the device, relative to its actual FLOPs. Throws std::runtime_error if they cannot

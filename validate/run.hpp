@@ -13,7 +13,7 @@ namespace llmcalc::validate {
 
 struct RunParts {
   bool training = true, inference = true;
-  bool counted = false;  ///< also run with counting values: slow, for small models
+  bool counted = false;  ///< also run with counting values, which is slow: for small models
 };
 
 /// The device on which the reference runs.
@@ -26,9 +26,9 @@ struct Where {
   model::AvailableMemory room() const;
 };
 
-/// The case as it is trained. Absorbed latent attention is for inference only.
+/// The case as trained: without absorbed latent attention, which is for inference only.
 Case as_trained(Case c);
-/// The case as it generates. Adapters are for training only and are then merged into the matrices.
+/// The case as run in inference: adapters, which exist only in training, are merged into the matrices.
 Case as_generated(Case c);
 
 /// Throws InputError if the reference does not support this plan, or if the run does not fit in memory; the message

@@ -77,8 +77,8 @@ bool has_chunks(const LevelChoice& c) {
 /// Two levels of two factors, lower factor first.
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
 
-/// A row with this pair. Other factors keep their first level unless the pair requires another. Empty if the pair is
-/// impossible.
+/// A row with this pair. Other factors keep their first level unless the pair requires another. Empty if no row can
+/// have the pair.
 LevelChoice row_with(const Pair& pair) {
   const auto [f, i, g, k] = pair;
   for (const std::size_t a : {0UL, 3UL})  // both kinds of attention
@@ -119,7 +119,7 @@ std::size_t newly_covered(const LevelChoice& c, const std::set<Pair>& open) {
   return n;
 }
 
-/// A row with this pair. One after another, each other factor is set to the level that covers the most uncovered pairs.
+/// A row with this pair. Each other factor in turn is set to the level that covers the most uncovered pairs.
 LevelChoice grown(const Pair& seed, const std::set<Pair>& open) {
   const auto [f, i, g, k] = seed;
   LevelChoice c = row_with(seed);
@@ -206,7 +206,7 @@ void settle_encoder(LevelChoice& c) {
   c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
   if (is_latent(c)) c[attention] = 0;
   if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
-  if (c[embedding] == 2) c[embedding] = 0;  // the encoder's table is as wide as the model, or both its ends are narrow
+  if (c[embedding] == 2) c[embedding] = 0;  // an encoder with a narrow embedding also has a narrow head
   if (c[stack] == 2) c[head] = 0;           // a model with a pooler has no logits
 }
 
@@ -282,8 +282,8 @@ constexpr std::array lackable{weight_format, cache_format, optimizer, states, pr
                               last_layer,    streams,      stack,     keys,   experts,   position,     further,
                               documents,     trained,      gradients, logits, repeats};
 
-/// The choice with the factors that cause the missing feature set to their plain level, or with all candidates set to
-/// it if no single factor is the cause.
+/// Returns the choice with every factor that causes the missing feature set to its plain level. If no single factor
+/// is the cause, all candidates are set to it.
 LevelChoice without(LevelChoice c, const std::function<std::string(const Case&)>& lacks) {
   const auto plain = [](LevelChoice of, Which factor) {
     of[factor] = 0;

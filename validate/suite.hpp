@@ -17,7 +17,7 @@ class Transformer;
 namespace llmcalc::validate {
 
 struct Case {
-  std::string name;  ///< its choices: "latent, window, post-norm, ..."
+  std::string name;  ///< levels of its factors: "latent, window, post-norm, ..."
   Arch arch;
   Plan plan;
   Layout layout{};
@@ -32,7 +32,7 @@ struct Factor {
 };
 const std::vector<Factor>& factors();
 
-/// A level for each factor. possible() replaces levels that other choices rule out with the plain level.
+/// A level for each factor. If other choices rule out a level, possible() replaces it with the plain level.
 using LevelChoice = std::vector<std::size_t>;
 LevelChoice possible(LevelChoice c);
 

@@ -92,15 +92,15 @@ LayerMixer giving_values(LayerMixer m) {
   return m;
 }
 
-/// An indexer that selects tokens from the low-rank projection of latent queries, or else blocks.
+/// An indexer. With low-rank latent queries, it selects tokens by their projection; otherwise it selects blocks.
 Indexer indexer(const LevelChoice& c) {
   if (c[keys] == 0) return {};
   if (is_latent(c)) return {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 4};
   return {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 1, .block = 2};
 }
 
-/// Compressed attention in the last layer: overlapping pooled keys and a window of two tokens; if other layers have an
-/// indexer, one that selects among the pooled keys.
+/// Compressed attention in the last layer, with overlapping pooled keys and a window of two tokens. If other layers
+/// have an indexer, this layer has one that selects among the pooled keys.
 LayerMixer compressed(const LevelChoice& c) {
   LayerMixer m;
   m.attention = AttentionKind::compressed;

@@ -17,8 +17,8 @@ struct TensorCount {
   model::WorkKind kind = model::WorkKind::products;
   double predicted = 0;
   double counted = 0;
-  bool judged =
-      true;  ///< false: padded matmuls; also the others if experts' matmuls, whose rows vary, are subtracted from them
+  bool judged = true;  ///< false for padded matmuls, and for other matmuls if those of experts, whose rows vary, are
+                       ///< subtracted from them
   std::optional<model::CoreRun> core = {};  ///< for attention
   bool within() const;
 };

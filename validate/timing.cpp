@@ -35,7 +35,7 @@ const char* pass_name(model::Direction d) {
   return d == model::Direction::forward ? "forward" : d == model::Direction::backward ? "backward" : "recompute";
 }
 
-/// Seconds of each operator in every run, summed over its layers.
+/// Seconds of each operator in every run, summed over the layers.
 class Samples {
  public:
   void add(const model::Trace& trace, const std::string& what = "") {
@@ -103,8 +103,8 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
   t.weights().make_trainable(c.plan);
   const std::vector<model::Batch> batches = random_step(c.arch, c.plan, 1);
   Samples samples;
-  // The prediction includes no pass over all gradients before the update. Operators are timed in separate steps,
-  // because timing waits for each of them.
+  // Gradients are not clipped, because the prediction has no pass over all gradients before the update. Operators are
+  // timed in separate steps, because timing waits for each operator to finish.
   const auto step = [&](model::Trace* trace) {
     t.train(batches, {.clip = 0}, trace);
     backend->wait();

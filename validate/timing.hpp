@@ -21,7 +21,7 @@ struct Timing {
   bool within() const { return ratio() <= band && ratio() >= 1 / band; }
 };
 
-/// Medians of `repeats` runs after three warm-up runs, next to the engine's estimate (from the device's achieved
+/// Medians of `repeats` runs after three warm-up runs, next to the engine's estimates (from the device's achieved
 /// fractions).
 std::vector<Timing> timed_training(const Case& c, const Device& device, int repeats, const Where& where);
 std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const Where& where);
