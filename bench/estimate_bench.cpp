@@ -1,4 +1,4 @@
-/// One full estimate: the cost of a query in a running program, and of one plan in a search over plans.
+/// Benchmarks of one full estimate, which is the cost of a query in a running program or of one plan in a search.
 ///
 /// Goals, on one core of a current server, release build:
 ///   time         of Llama-3.1 405B: train() 4 microseconds, infer() 5, assemble() 600 ns; printed, not enforced
@@ -17,7 +17,8 @@
 namespace llmcalc::bench {
 namespace {
 
-/// H100 SXM with measured fractions, so that both bound and estimate are priced; eight per node.
+/// An H100 SXM cluster, eight GPUs per node, with measured fractions of peak so that both bound and estimate are
+/// priced.
 Cluster h100() {
   Device d;
   d.memory = Bytes(Count{80} << 30);
@@ -75,7 +76,7 @@ Cluster h100_under_software() {
   return c;
 }
 
-// range(0): number of tensor-parallel ranks; range(1): 1 for the estimate with software in addition to the bound.
+// range(0): number of tensor-parallel ranks; range(1): 1 prices the estimate with software in addition to the bound.
 Cluster cluster_of(const benchmark::State& state) { return state.range(1) == 1 ? h100_under_software() : h100(); }
 
 void training(benchmark::State& state) {

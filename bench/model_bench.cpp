@@ -96,8 +96,8 @@ double bytes_moved(const Backend& b, double moved, double moved_wide) {
   return static_cast<double>(numbers) * each;
 }
 
-/// Times the function that f(backend, arrays) returns. `moved` and `moved_wide`: numbers of values in the tested and
-/// in the wide format that are read or written per element.
+/// Times the function that f(backend, arrays) returns. `moved` and `moved_wide`: values read or written per element,
+/// in the tested format and in the wide format.
 template <typename F>
 void element_wise(const char* name, double moved, double moved_wide, F f) {
   for (const Number format : {Number::f32, Number::bf16}) {
@@ -180,7 +180,7 @@ void activations() {
 
 void dropout_and_norms() {
   const model::Dropout tenth{.p = 0.1, .key = 7};
-  constexpr double mask_byte = 0.25;  // in wide values
+  constexpr double mask_byte = 0.25;  // size of a mask byte, in wide values
   element_wise("dropout", 2, mask_byte, [tenth](Backend& b, Arrays& a) {
     return [&b, tenth, x = a.number(), mask = a.number()] { b.dropout(shape, tenth, x, mask); };
   });
@@ -378,7 +378,8 @@ void decode(benchmark::State& state, Number format) {
     t.logits(tokens(1), 1, done, &cache);
     if (++done == prompt + steps) done = prompt;
   });
-  // Reads every matrix (the token embedding as the head), keys and values, and one row of each lookup table.
+  // Bytes read: every matrix (the token embedding serves as the head), the keys and values, and one row of each
+  // lookup table.
   const Count saved = arch.layers * 2 * arch.hidden * prompt;
   const double bytes = static_cast<double>(124'439'808 - 1024 * 768 + saved) * static_cast<double>(cpu->number().value);
   report_bytes(state, bytes, seconds);

@@ -1,4 +1,4 @@
-/// A search over all plans of a model on a cluster.
+/// Benchmarks of a search over all plans of a model on a cluster.
 ///
 /// Goals, on one core of a current server, release build; printed, not enforced:
 ///   plans per second   10^6, counting every plan whose memory was computed and whose time was computed or bounded
@@ -35,7 +35,7 @@ Arch experts() {
   return a;
 }
 
-/// A100 SXM 80 GB, eight per node, 25 GB/s per device between nodes; with stated fractions, so that both bound and
+/// A100 SXM 80 GB, eight per node, 25 GB/s per device between nodes. Its fractions of peak are set, so both bound and
 /// estimate are priced.
 Cluster a100() {
   Device d;

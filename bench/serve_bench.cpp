@@ -1,4 +1,4 @@
-/// A simulated server.
+/// Benchmarks of a simulated server.
 ///
 /// Goals, on one core of a current server, release build; printed, not enforced:
 ///   10^6 requests of 500 + 200 tokens    10 s
