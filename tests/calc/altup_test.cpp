@@ -32,9 +32,8 @@ constexpr Step training{.sequences = 1, .queries = tokens, .training = true};
 
 }  // namespace
 
-TEST_CASE(
-    "an AltUp layer predicts, runs on the first stream, corrects, and adds its per-layer input to the other streams",
-    "[engine][altup]") {
+TEST_CASE("an AltUp layer predicts, runs the first stream, corrects, and adds a per-layer input to the others",
+          "[engine][altup]") {
   CHECK(names(first_block(alternating(), training)) ==
         "altup.norm altup.router altup.act altup.predict_weights altup.predict attn.norm laurel.down laurel.up "
         "laurel.norm laurel.add attn.q attn.k attn.v attn.rope attn.core attn.out attn.post_norm attn.add laurel.sum "
@@ -45,8 +44,7 @@ TEST_CASE(
 
 // Per layer: a router and its norm, used twice, 4 x (16 + 4) mixing weights, a scale per channel, and LAuReL's low-rank
 // branch with its norm. Per model: projections of three streams after the embedding and before the head.
-TEST_CASE("AltUp adds a router, mixing weights and scales to every layer, and projections to both ends of the model",
-          "[engine][altup]") {
+TEST_CASE("AltUp adds a router, mixing weights and scales per layer, and projections at both ends", "[engine][altup]") {
   Arch without = alternating();
   without.streams = 1;
   without.altup = false;

@@ -156,7 +156,7 @@ TEST_CASE("the embedding is a lookup followed by the model's projection, positio
   CHECK(shape_of<Linear>(head, "head.logits") == Linear{.rows = 6, .in = 7, .out = 19});
 }
 
-TEST_CASE("the head covers every position in training but only the last position of each sequence in inference",
+TEST_CASE("the head covers every position in training, but only each sequence's last one in inference",
           "[contract][block]") {
   CHECK(shape_of<Linear>(head_ops(prime_gqa(), training), "head.logits").rows == 6);
   const OpList last = head_ops(prime_gqa(), inference);

@@ -66,7 +66,7 @@ TEST_CASE("a token under a bidirectional window attends to half of the window on
     }
 }
 
-TEST_CASE("flash attention counts only the pairs of a bidirectional window; naive attention computes all pairs",
+TEST_CASE("with a bidirectional window, flash attention counts only visible pairs, naive attention all pairs",
           "[engine][encoder]") {
   const Arch a = windowed();
   const LayerKinds kinds = layer_kinds(a);
@@ -134,8 +134,7 @@ TEST_CASE("a decode step does no lookup in layers with their own position tables
   CHECK(shape_of<Attention>(decoder, "attn.core").relative);
 }
 
-TEST_CASE("per-layer position tables are sharded by heads across tensor ranks, and pipeline stages are accepted",
-          "[engine][encoder]") {
+TEST_CASE("per-layer position tables are sharded by heads and work with pipeline stages", "[engine][encoder]") {
   Arch a = with_tables();
   CHECK(shape_of<Lookup>(cut(block_ops(a, layer_kinds(a)[0], training), {.tp = 2}), "attn.distances").width == 8);
   a.mixers = {};

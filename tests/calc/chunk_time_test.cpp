@@ -187,7 +187,7 @@ TEST_CASE("ZeRO-3 gathers weights and reduces gradients during the neighboring l
   }
 }
 
-TEST_CASE("with split backward, ZeRO-3 gathers overlap with input gradients and reductions with weight gradients",
+TEST_CASE("with split backward, ZeRO-3 gathers overlap input gradients, and reductions weight gradients",
           "[cluster][chunk_time]") {
   Cases cases(17);
   for (int i = 0; i < 500; ++i) {
@@ -247,9 +247,8 @@ TEST_CASE("in a pipeline ZeRO-2 reduces once per step, as ZeRO-1 does", "[cluste
   }
 }
 
-TEST_CASE(
-    "gradients of experts with unsharded widths are reduced across tensor ranks even without data-parallel replicas",
-    "[cluster][chunk_time]") {
+TEST_CASE("gradients of experts with unsharded widths are reduced across tensor ranks even without replicas",
+          "[cluster][chunk_time]") {
   const Layout l{.tp = 4, .sp = true, .etp = 1};  // 4 ranks hold the same experts
   Plan p;
   p.seq = 64;

@@ -105,9 +105,8 @@ TEST_CASE("expert gradients are reduced across ranks with the same experts, all 
         Approx(experts + 2 * 7.0 / 8 * 4 * static_cast<double>(rest)).epsilon(1e-12));
 }
 
-TEST_CASE(
-    "gradients of both copies of a token embedding shared by the first and last stage are reduced across data ranks",
-    "[cluster][bytes]") {
+TEST_CASE("data ranks reduce the gradients of both copies of a table tied between the first and last stage",
+          "[cluster][bytes]") {
   Arch a = even();
   a.layers = 4;
   a.tied_head = true;
@@ -240,7 +239,7 @@ TEST_CASE("a pipeline message has b s h elements, divided among ranks under sequ
         Approx(2 * 3 * textbook::pipeline_step(2, 64, 64, 2, 1, 1, true, 2).value() / speed).epsilon(1e-9));
 }
 
-TEST_CASE("tensor-parallel ranks with equal activations each send only one part across the network, then all-gather",
+TEST_CASE("tensor-parallel ranks with equal activations send one part each across the network and all-gather",
           "[cluster][bytes]") {  // arXiv:2104.04473, section 4.1
   constexpr double slow = speed / 100, message = 2.0 * 2 * 64 * 64;
   Arch a = even();

@@ -111,7 +111,7 @@ TEST_CASE("the fastest algorithm is chosen per level for the size of the message
   CHECK_FALSE(is_tree(2, 0.5));
 }
 
-TEST_CASE("the fastest algorithm is never slower than any other, and more ranks or bytes never take less time",
+TEST_CASE("the fastest algorithm is the minimum over all, and more ranks or bytes never take less time",
           "[cluster][collectives]") {
   Cases cases(61);
   for (int i = 0; i < 2000; ++i) {

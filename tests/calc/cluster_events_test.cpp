@@ -143,7 +143,7 @@ TEST_CASE("a step's task schedule is as long as the sum of the step's time parts
   CHECK(seen.size() == 10);
 }
 
-TEST_CASE("tasks of a stream do not overlap, and optimizers start together unless updates are validated afterward",
+TEST_CASE("tasks of a stream do not overlap, and optimizers start together unless updates are validated later",
           "[cluster][events]") {
   Cases cases(52);
   int alone = 0;
@@ -170,9 +170,8 @@ TEST_CASE("tasks of a stream do not overlap, and optimizers start together unles
   CHECK(alone > 10);
 }
 
-TEST_CASE(
-    "collective tasks of a group take as long as the group's messages in all layers, passes and micro-batches together",
-    "[cluster][events]") {
+TEST_CASE("a group's collective tasks take as long as its messages in all layers, passes and micro-batches",
+          "[cluster][events]") {
   Cases cases(55);
   std::map<Group, int> seen;
   for (int i = 0; i < 300; ++i) {

@@ -29,7 +29,7 @@ void check_same(const TrainEstimate& a, const TrainEstimate& b) {
 
 }  // namespace
 
-TEST_CASE("no part of a step's time is negative, and a step without its pipeline stalls is never longer than the step",
+TEST_CASE("no part of a step's time is negative, and removing pipeline stalls never lengthens a step",
           "[cluster][train]") {
   Cases cases(1);
   for (int i = 0; i < 2000; ++i) {
@@ -48,7 +48,7 @@ TEST_CASE("no part of a step's time is negative, and a step without its pipeline
   }
 }
 
-TEST_CASE("expert tensor ranks that do not divide the available ranks are a layout flaw, with or without experts",
+TEST_CASE("an expert tensor degree that does not divide the ranks is rejected, even without experts",
           "[cluster][layout]") {
   CHECK(flaw(even(), {.etp = 2, .pp = 4}) == LayoutFlaw::expert_ranks);
   CHECK(flaw(even_moe(), {.etp = 2, .pp = 4}) == LayoutFlaw::expert_ranks);

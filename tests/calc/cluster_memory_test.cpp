@@ -39,10 +39,8 @@ Count learned(const Prices& p) {
 
 }  // namespace
 
-TEST_CASE(
-    "all stages together hold one model (two in DualPipe), plus a copy of a tied table if embedding and head are on "
-    "different stages",
-    "[cluster][memory]") {
+TEST_CASE("all stages together hold one model (DualPipe: two), plus a tied table's copy on the last stage",
+          "[cluster][memory]") {
   Cases cases(31);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = cases.any();
@@ -102,9 +100,8 @@ TEST_CASE("each ZeRO stage uses the memory given by Rajbhandari's formulas", "[c
       }
 }
 
-TEST_CASE(
-    "states of 7.5 B parameters over 64 ranks take 120, 31.4, 16.6 and 1.9 GB without ZeRO and in its three stages",
-    "[cluster][memory]") {
+TEST_CASE("states of 7.5 B parameters over 64 ranks take 120, 31.4, 16.6 and 1.9 GB at ZeRO 0 to 3",
+          "[cluster][memory]") {
   // arXiv:1910.02054, figure 1. All 7.5e9 parameters are in one row; 64 divides them.
   Prices p = price(even(), {.seq = 8, .global_batch = 64}, {}, {});
   for (LayerPrice& row : p.rows) row.learned = {};
@@ -119,7 +116,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("ZeRO-3 gathers two layers in addition to the embedding and head, and buckets the gradients of one layer",
+TEST_CASE("ZeRO-3 gathers embedding, head and two layers, and buckets the gradients of one layer",
           "[cluster][memory]") {
   ClusterCase c{even(), {}, {.dp = 4, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;
@@ -178,7 +175,7 @@ TEST_CASE("weights without replicas are not gathered", "[cluster][memory]") {
   CHECK(m.buckets == Bytes(4 * std::max(own, outside)));
 }
 
-TEST_CASE("ZeRO-3 shards whole experts over the tensor-parallel ranks and gathers them even without replicas",
+TEST_CASE("ZeRO-3 shards whole experts over tensor-parallel ranks and gathers them even without replicas",
           "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.tp = 4, .sp = true, .etp = 1, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;

@@ -102,7 +102,7 @@ TEST_CASE("with one copy per rank, a token is sent once to each rank that has an
   CHECK(bytes({.ep = 2, .once_per_rank = true, .dp = 2}) == Approx(0.5 * reached * once).epsilon(1e-12));
 }
 
-TEST_CASE("with four nodes, NVLink becomes the bottleneck from 13 experts per token on (3.2 per node)",
+TEST_CASE("with four nodes, NVLink becomes the bottleneck at 13 or more experts per token (3.2 per node)",
           "[cluster][nodes]") {
   // DeepSeek-V3 (arXiv:2412.19437), 3.2.2: NVLink has 3.2 times the bandwidth of InfiniBand, so 4 nodes x 3.2 experts
   // cost no more. A token uses every expert of its 4 nodes: 4 copies between nodes, K inside, equal at K = 12.8.

@@ -95,7 +95,7 @@ TEST_CASE("a paired slot takes the longer of its work and its expert collectives
   CHECK(paired_seconds(chunk(3, 2), chunk(4, 1), 0.5) == Seconds(11 + 0.5 * 3));
   CHECK(paired_seconds(chunk(3, 12), chunk(4, 1), 0.5) == Seconds(13 + 0.5 * 11));
   CHECK(paired_seconds(chunk(3, 2), chunk(4, 1), 0) == Seconds(14));
-  CHECK(paired_seconds(chunk(3, 0), chunk(4, 0), 1) == Seconds());  // without collectives, one after the other
+  CHECK(paired_seconds(chunk(3, 0), chunk(4, 0), 1) == Seconds());  // without collectives, one slot after the other
 }
 
 TEST_CASE("a paired slot takes no longer than a forward followed by a backward", "[cluster][pairs]") {
@@ -104,9 +104,8 @@ TEST_CASE("a paired slot takes no longer than a forward followed by a backward",
   CHECK(paired_seconds(hidden, chunk(4, 0), 1) == Seconds(11));
 }
 
-TEST_CASE(
-    "only DualPipe and DualPipe-V pair each chunk with its mirror image, the chunk equally far from the other end",
-    "[cluster][pairs]") {
+TEST_CASE("only DualPipe and DualPipe-V pair each chunk with the chunk equally far from the other end",
+          "[cluster][pairs]") {
   const std::vector<ChunkSeconds> chunks{chunk(1, 9), chunk(2, 0), chunk(4, 0), chunk(8, 1)};
   for (const Schedule s : pipeline_tests::all_schedules) {
     const bool paired = s == Schedule::dualpipe || s == Schedule::dualpipe_v;

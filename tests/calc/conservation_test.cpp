@@ -87,10 +87,8 @@ TEST_CASE("every pipeline message arrives once at a slot that waits for it, unde
   }
 }
 
-TEST_CASE(
-    "all ranks together receive from a collective as many elements as they contribute, forward and backward, in every "
-    "layout",
-    "[cluster]") {
+TEST_CASE("in every layout, the ranks of a collective together receive as many elements as they contribute",
+          "[cluster]") {
   Cases cases(72);
   int seen = 0;
   for (int i = 0; i < 300; ++i) {

@@ -119,7 +119,7 @@ TEST_CASE("attention pairs match a brute-force count for every window and past",
         for (Count i = 1; i <= queries; ++i) {
           const Count seen = past + i, most = window == 0 ? past + queries : window;
           exact += std::min(seen, most);
-          growing += seen <= most ? 1 : 0;  // causal_half: a row that still grows counts half a pair less
+          growing += seen <= most ? 1 : 0;  // causal_half: half a pair less for each row that still grows
           full += std::min(past + queries, most);
         }
         CHECK(twice_pairs(queries, past, {window}, AttentionFlops::causal_exact) == 2 * exact);
@@ -167,7 +167,7 @@ TEST_CASE("an attention core takes four FLOPs per pair, head and channel", "[cos
   CHECK(backward(s, p).model == Flops(2 * 4 * 6 * 5 * 8));
 }
 
-TEST_CASE("naive kernels compute all pairs; flash kernels compute causal pairs and recompute the scores in backward",
+TEST_CASE("naive kernels compute all pairs; flash kernels skip masked pairs but recompute scores in backward",
           "[cost]") {
   const Shape s = core(4, 0);
   CHECK(forward(s, train).executed == Flops(4 * 6 * 5 * 10));

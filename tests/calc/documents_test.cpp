@@ -53,7 +53,7 @@ TEST_CASE("the pairs of a packed sequence lie inside its documents, even with a 
   }
 }
 
-TEST_CASE("a single document costs as much as an unpacked sequence, and one-token documents attend only to themselves",
+TEST_CASE("one document costs as much as an unpacked sequence, and one-token documents see only themselves",
           "[documents]") {
   const Arch a = even();
   const auto whole = training_flops(a, plan(64)), one = training_flops(a, plan(64, packed({{1, 64}})));

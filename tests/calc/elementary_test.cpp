@@ -43,7 +43,7 @@ class Digest {
 
 }  // namespace
 
-TEST_CASE("elementary functions are within a unit in the last place of the exact values", "[elementary]") {
+TEST_CASE("elementary functions are accurate to one unit in the last place", "[elementary]") {
   CHECK(largest_error(elementary::exp, std::exp, -700, 700) < 0.7);
   CHECK(largest_error(elementary::exp, std::exp, -1, 1) < 0.7);
   CHECK(largest_error(elementary::expm1, std::expm1, -40, 40) < 1);
@@ -57,7 +57,8 @@ TEST_CASE("elementary functions are within a unit in the last place of the exact
   CHECK(largest_error(elementary::log10, std::log10, 0.1, 1e5) < 0.51);
 }
 
-TEST_CASE("powers are within a unit in the last place, and exact if the result is representable", "[elementary]") {
+TEST_CASE("powers are accurate to one unit in the last place, and exact if the result is representable",
+          "[elementary]") {
   double largest = 0;
   for (int i = 1; i < 200; ++i)
     for (int k = -150; k <= 150; ++k) {

@@ -89,7 +89,7 @@ TEST_CASE("the bytes saved for backward match the closed form under every storag
   });
 }
 
-TEST_CASE("norms in addition to a plain block's two save their input and statistics", "[textbook][liveness]") {
+TEST_CASE("each norm beyond a plain block's two saves its input and statistics", "[textbook][liveness]") {
   for_each_pricing([](const Pricing& p, Count bytes, bool statistics) {
     Arch a = prime_gated();
     a.norm_placement = NormPlacement::post;  // reads x directly, but the sums are saved: as many tensors as pre-norm

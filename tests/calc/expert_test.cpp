@@ -328,7 +328,7 @@ TEST_CASE("the most loaded rank receives and computes more rows, but dispatches 
   CHECK(shape_of<Linear>(first_block(even_moe(), training, loaded), "mlp.expert_up").rows == rows + 1);
 }
 
-TEST_CASE("expert ranks save the rows sent to them, and ranks that shard an expert's width each save all of its rows",
+TEST_CASE("expert ranks save the rows sent to them, even if several ranks shard an expert's width",
           "[contract][expert]") {
   const auto saved = [](const Layout& l) {
     return liveness(first_block(even_moe(), training, l), {}, tokens * hidden).saved;
@@ -373,9 +373,8 @@ TEST_CASE("tensor ranks reduce gradients of a router on token shards, but not of
   CHECK(divided == 2 * (3 * hidden * 16 + 2 * 16 + hidden));
 }
 
-TEST_CASE(
-    "expert ranks are taken from other parallel dimensions, divide the expert count evenly and route separate tokens",
-    "[contract][layout]") {
+TEST_CASE("expert ranks come from other dimensions, divide the experts evenly and route separate tokens",
+          "[contract][layout]") {
   const auto of = [](const Layout& l) { return flaw(even_moe(), l); };
   CHECK(of({.ep = 8, .dp = 8}) == LayoutFlaw::none);
   CHECK(of({.ep = 16, .dp = 16}) == LayoutFlaw::experts);

@@ -125,7 +125,7 @@ TEST_CASE("frozen matrices above trained ones have only an input gradient", "[fr
   }
 }
 
-TEST_CASE("there is no backward below the lowest trained layer", "[freeze]") {
+TEST_CASE("no backward pass runs below the lowest trained layer", "[freeze]") {
   for (const Arch& a : {deep(even()), deep(even_moe()), deep(even_latent())}) {
     const Work w = whole_flops(a, whole(), training_step(whole()), Phase::training).forward;
     const Flops layer((w.linear + w.core).value / 8);
@@ -317,7 +317,7 @@ TEST_CASE("a naive core without backward keeps its scores only while it runs", "
   CHECK(core.scratch == Bytes(2 * 512 * 512 * a.heads));
 }
 
-TEST_CASE("logit chunks consist of whole tokens, and the input gradient of a frozen head is kept until backward",
+TEST_CASE("logit chunks consist of whole tokens, and a frozen head's input gradient is kept until backward",
           "[freeze]") {
   Arch a = even();
   a.tied_head = false;

@@ -104,7 +104,7 @@ TEST_CASE("mlp_out_bias adds a bias only to the last matrix of a dense MLP", "[e
   CHECK(parameters(a).mlp == parameters(prime_gated()).mlp + 13);
   a = prime_moe();
   a.mlp_out_bias = true;
-  CHECK(parameters(a).total == parameters(prime_moe()).total);  // it has only experts
+  CHECK(parameters(a).total == parameters(prime_moe()).total);  // this model has only experts
 }
 
 TEST_CASE("learned positions can be added to relative ones", "[engine][inner_norm]") {

@@ -131,7 +131,7 @@ TEST_CASE("latent cache size depends on the low rank and the shared key rather t
 
 TEST_CASE("the cache stops growing in windowed layers and is constant in linear layers", "[known-errors]") {
   Arch a = even();
-  a.layers = 6;  // the last layer stays full
+  a.layers = 6;  // the last layer keeps full attention
   a.local = {{100}, LayerSet::all(5)};
   const Count layer = 2 * 64 * 2;
   CHECK(cache_bytes(a, {}, 10000) == Bytes(layer * (10000 + 5 * 100)));
@@ -155,7 +155,7 @@ TEST_CASE("a FlashAttention decode step is never slower than a naive one", "[kno
 
 TEST_CASE("a batch of a mixture of experts reads the experts that it touches, more than top_k", "[known-errors]") {
   const Arch a = mixtral_8x7b();
-  const double expert = 2.0 * 32 * 3 * 4096 * 14336;  // one of 8, all layers
+  const double expert = 2.0 * 32 * 3 * 4096 * 14336;  // one of 8 experts, in all layers
   const auto read = [&](Count batch) {
     Plan p;
     p.batch = batch;

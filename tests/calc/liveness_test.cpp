@@ -306,8 +306,7 @@ TEST_CASE("the first input of a sum is produced first, since backward needs its 
   }
 }
 
-TEST_CASE("the branch that joins at the end of a shortcut block has a separate gradient, as in the simulation",
-          "[contract][liveness]") {
+TEST_CASE("the branch that joins at the end of a shortcut block has a separate gradient", "[contract][liveness]") {
   Arch a = prime_moe();
   a.block = BlockKind::shortcut;
   a.norms_per_layer = 4;
@@ -357,7 +356,7 @@ TEST_CASE("selective recomputation keeps the scores only while they are used", "
     }
 }
 
-TEST_CASE("a gated product recomputed in backward is live there", "[contract][liveness]") {
+TEST_CASE("a gated product that backward recomputes is live while it is used", "[contract][liveness]") {
   Step fused = training;
   fused.fused_glu = true;
   Options o{priced(AttentionImpl::flash)};

@@ -101,7 +101,7 @@ TEST_CASE("tensor-parallel ranks shard adapters as they shard their matrices", "
       const Layout l{.tp = 2, .sp = sp};
       const Memory two = trained(a, p, l).memory;
       CHECK(two.trained < one.trained);
-      CHECK(2 * two.trained > one.trained);  // replicated parts are on both
+      CHECK(2 * two.trained > one.trained);  // replicated parts are on both ranks
       // Forward collectives equal the whole model's: an adapter of a row shard is summed together with its matrix.
       const auto messages = [&](const Plan& plan) {
         Count n = 0;

@@ -106,7 +106,7 @@ TEST_CASE("a pass keeps the streams saved before a layer, and the head needs all
 
 // The head's mix produces gradients of three saved streams and of the current one, in addition to the gradient of its
 // result.
-TEST_CASE("gradients of saved streams are live from the head's mix on", "[liveness][mixed]") {
+TEST_CASE("gradients of saved streams are live starting with the head's mix", "[liveness][mixed]") {
   const Pricing p = pricing(plan, Phase::training);
   const OpList ops = head_ops(mixed(), training);
   const WorstMoments w = worst_moments(ops, p, tokens * D);

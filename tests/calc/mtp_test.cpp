@@ -57,8 +57,7 @@ Plan trained(Count modules) {
 
 }  // namespace
 
-TEST_CASE("an MTP module has a layer, two norms and a projection of both inputs, and shares the table and the head",
-          "[mtp]") {
+TEST_CASE("an MTP module has a layer, two norms and one projection, and shares the table and the head", "[mtp]") {
   const Arch a = with_modules(prime_gated(), 1);  // D 13: q and o 2 x 13 x 15, k and v 2 x 13 x 5, MLP 3 x 13 x 17
   const Count layer = 2 * 13 * 15 + 2 * 13 * 5 + 3 * 13 * 17 + 2 * 13;
   CHECK(mtp_parameters(a).total == layer + 2 * 13 * 13 + 3 * 13);
@@ -124,8 +123,7 @@ TEST_CASE("an MTP module's layer has the memory and time of a layer of its kind"
 
 // D 64, 32 tokens of 2 bytes. Per module: ids of 8 bytes, the table's row, both norms' results, and 4 bytes of
 // statistics per norm. The preceding head saves the input of the second norm.
-TEST_CASE("an MTP module saves its ids, the inputs and results of its norms, and the tensors of its layer and head",
-          "[mtp]") {
+TEST_CASE("an MTP module saves ids, inputs and results of its norms, and its layer's and head's tensors", "[mtp]") {
   const Arch a = with_modules(even(), 2);
   const Plan none = trained(0), both = trained(2);
   const auto saved = [&](const Plan& p) {
@@ -232,8 +230,7 @@ TEST_CASE("inference memory with MTP modules includes the pass that verifies the
   CHECK(verifying <= 2 * plain);
 }
 
-TEST_CASE("checkpoint bytes of MTP modules apply only to the modules, in memory and in the bytes read by a pass",
-          "[mtp]") {
+TEST_CASE("checkpoint bytes of MTP modules apply only to the modules, in memory and in the bytes read", "[mtp]") {
   const Arch a = with_modules(even_moe(), 2);
   const auto holding = [](Count times) {
     Plan p = trained(2);

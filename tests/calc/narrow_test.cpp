@@ -123,8 +123,7 @@ TEST_CASE("operand bytes match the textbook's closed form for random shapes in e
     }
 }
 
-TEST_CASE("Llama-3.1 8B in nvfp4 has bf16's FLOPs and memory, and its matmuls read 4.5 of 16 bits plus tensor scales",
-          "[narrow]") {
+TEST_CASE("Llama-3.1 8B in nvfp4 has bf16's FLOPs and memory, and its matmuls read 4.5 bits per value", "[narrow]") {
   const Arch a = llama31_8b();
   const Plan wide = plan_in("bf16"), narrow = plan_in("nvfp4");
   const Prices before = price(a, wide, {}, {}), now = price(a, narrow, {}, {});
@@ -253,7 +252,7 @@ TEST_CASE("layer kinds are disjoint and distinguish formats, experts and trained
   CHECK(seen == LayerSet::all(12));
 }
 
-TEST_CASE("adapters of low-precision matrices are low-precision, and frozen matrices of wide blocks are read as stored",
+TEST_CASE("adapters of low-precision matrices are low-precision, and frozen wide blocks are read as stored",
           "[narrow]") {
   Plan p = plan_in("fp8", {.first_wide = 1});
   p.lora_rank = 8;

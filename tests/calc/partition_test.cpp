@@ -90,7 +90,7 @@ TEST_CASE("under every schedule, no other division of the layers has a faster sl
   }
 }
 
-TEST_CASE("with two kinds of layers and several chunks per rank the slowest rank is within a layer of the optimum",
+TEST_CASE("with mixed layers and several chunks per rank, the slowest rank is within a layer of the optimum",
           "[cluster][partition]") {
   Cases cases(43);
   for (int i = 0; i < 300; ++i) {

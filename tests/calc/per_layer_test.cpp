@@ -42,7 +42,7 @@ const LayerKind& second_kind(const LayerKinds& kinds) { return kinds[1]; }
 
 }  // namespace
 
-TEST_CASE("per-layer inputs add a table, a projection and a norm once, and two matrices and a norm per layer",
+TEST_CASE("per-layer inputs add a table, projection and norm once, and two matrices and a norm per layer",
           "[engine][per_layer]") {
   const Count once = 23 * 7 + 13 * 7 + 7, layer = 2 * 13 * 7 + 13, factor = 1;
   CHECK(parameters(with_input()).total == parameters(prime_gated()).total + once + layer + factor);
@@ -69,10 +69,8 @@ TEST_CASE("layers with shared keys and values neither project, cache nor save th
   CHECK(liveness(own, p, 3 * 64).saved - liveness(shared, p, 3 * 64).saved == Bytes(2 * 3 * 8 * 8 * 2));
 }
 
-TEST_CASE(
-    "gradients of shared keys and values are live before their source's backward and count in the source's peak "
-    "breakdown",
-    "[engine][per_layer]") {
+TEST_CASE("gradients of shared keys and values are live before their source's backward and count in its peak",
+          "[engine][per_layer]") {
   Arch a = sharing();
   a.mlp_width = 1;  // so that the core is the peak
   const LayerKinds kinds = layer_kinds(a);

@@ -116,8 +116,7 @@ TEST_CASE("under every schedule, each rank runs the forward and backward of its 
   }
 }
 
-TEST_CASE(
-    "pipeline sends are modeled separately by rank, level and direction, and take the time of their stage boundary") {
+TEST_CASE("pipeline sends are modeled by rank, level and direction, and take their stage boundary's time") {
   const Pipeline p{Schedule::one_f_one_b, 3, 1, 2};
   Times t = equal_times(p, 1, 1, 1);
   t.sends = {Seconds(0.5), Seconds(0.25)};

@@ -23,7 +23,7 @@ Count most(const Pipeline& p, Count rank, Count activations, Count for_weights) 
 
 }  // namespace
 
-TEST_CASE("GPipe, 1F1B and interleaved keep as many micro-batches in flight on every rank as in the textbook") {
+TEST_CASE("GPipe, 1F1B and interleaved keep the textbook's number of micro-batches in flight on every rank") {
   for (const Count ranks : {1, 2, 5, 8})
     for (const Count m : {1, 3, 8, 200})
       for (Count r = 0; r < ranks; ++r) {
@@ -40,8 +40,7 @@ TEST_CASE("GPipe, 1F1B and interleaved keep as many micro-batches in flight on e
 }
 
 // arXiv:2401.10241 counts a micro-batch until its weight gradients are done; DualPipe's README counts P + 1 stages.
-TEST_CASE(
-    "every rank keeps P micro-batches in ZB-H1, 2P - 1 in ZB-H2, and its stages plus one in DualPipe and DualPipe-V") {
+TEST_CASE("ranks keep P micro-batches in ZB-H1, 2P - 1 in ZB-H2, and their stages plus one in DualPipe(-V)") {
   for (const Count ranks : {2, 4, 8})
     for (const Count m : {4 * ranks, 50 * ranks})
       for (Count r = 0; r < ranks; ++r) {
@@ -53,7 +52,7 @@ TEST_CASE(
       }
 }
 
-TEST_CASE("tensors saved only for weight gradients count until these are done") {
+TEST_CASE("tensors saved only for weight gradients count until those gradients are computed") {
   const Pipeline p{Schedule::zb_h1, 4, 1, 20};
   // The last rank runs weight gradients three rounds late: during a forward it keeps one whole micro-batch and the
   // remainders of three others.

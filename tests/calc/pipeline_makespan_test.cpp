@@ -110,8 +110,7 @@ TEST_CASE("makespan, chunk spans and rank work match the tasks") {
 }
 
 // With long sends, times repeat only after several rounds; with small differences between chunks, only after many.
-TEST_CASE(
-    "skipping repeated rounds does not change the makespan, however late repetition starts and whatever its period") {
+TEST_CASE("skipping repeated rounds never changes the makespan, for any start or period of the repetition") {
   std::mt19937 random(32);
   MakespanWorkspace room;
   ByEvents events;

@@ -10,8 +10,8 @@ using namespace llmcalc::pipeline_tests;
 
 namespace {
 
-/// A rank's order in letters: F, B (both gradients), I (of inputs), W (of weights) with the micro-batch's number from 1
-/// on, an apostrophe for the second local chunk, and "F3+B1'" for a pair.
+/// A rank's order in letters: F, B (both gradients), I (of inputs), W (of weights) with the micro-batch's number
+/// counted from 1, an apostrophe for the second local chunk, and "F3+B1'" for a pair.
 std::string letters(const Pipeline& p, Count rank) {
   std::string text;
   const auto add = [&](char kind, Count chunk, Count i) {
@@ -44,7 +44,7 @@ TEST_CASE("1F1B runs P - r - 1 forwards ahead, then alternates forward and backw
 }
 
 // Megatron-LM, 2 ranks of 2 chunks, 4 micro-batches: 2 (P - r - 1) + (v - 1) P slots ahead, groups of P micro-batches.
-TEST_CASE("an interleaved pipeline runs each chunk for P micro-batches, and backward in the reverse order of chunks") {
+TEST_CASE("an interleaved pipeline runs each chunk for P micro-batches, and backward in reverse chunk order") {
   const Pipeline p{Schedule::interleaved, 2, 2, 4};
   CHECK(letters(p, 0) == "F1 F2 F1' F2' F3 B1' F4 B2' F3' B1 F4' B2 B3' B4' B3 B4");
   CHECK(letters(p, 1) == "F1 F2 F1' B1' F2' B2' F3 B1 F4 B2 F3' B3' F4' B4' B3 B4");
@@ -75,8 +75,7 @@ TEST_CASE("DualPipe-V runs DualPipe's steps on a V of chunks") {
   CHECK(letters(p, 1) == "F1 F1' F2 F2' F3 B1' F3'+B1 F4+B2' F4'+B2 B3' B3 I4' I4 W4' W4");
 }
 
-TEST_CASE(
-    "every rank runs each micro-batch of each chunk once forward and once backward, including the weight gradients") {
+TEST_CASE("every rank runs the forward, input and weight gradients of each chunk and micro-batch once") {
   std::mt19937 random(11);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random);

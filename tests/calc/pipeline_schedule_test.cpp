@@ -11,8 +11,7 @@ TEST_CASE("schedules have their command-line names") {
   for (const Schedule s : all_schedules) CHECK(parse<Schedule>(name(s)) == s);
 }
 
-TEST_CASE(
-    "interleaved ranks have every P-th chunk, V schedules run to the last rank and back, and DualPipe has two models") {
+TEST_CASE("interleaved ranks have every P-th chunk, V schedules run there and back, DualPipe has two models") {
   CHECK(model_chunk({Schedule::interleaved, 4, 3, 4}, 1, 2) == 9);
   CHECK(model_chunk({Schedule::zb_v, 4, 2, 4}, 1, 0) == 1);
   CHECK(model_chunk({Schedule::zb_v, 4, 2, 4}, 1, 1) == 6);

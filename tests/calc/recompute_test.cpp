@@ -48,9 +48,7 @@ std::vector<Layout> layouts() {
 
 }  // namespace
 
-TEST_CASE(
-    "recomputing a block of no layers equals no recomputation, and a block of all layers equals full recomputation",
-    "[train]") {
+TEST_CASE("a recomputed block of no layers has no effect, and a block of all layers is full recomputation", "[train]") {
   for (const bool experts : {false, true})
     for (const Layout& l : layouts()) {
       const Arch a = layers(8, experts);

@@ -114,10 +114,10 @@ TEST_CASE("a small matmul reaches a lower rate, which depends on the size of eac
   CHECK(reached(op_of(Norm{3, 5, 5}), {}, train, Direction::forward, r).compute.value == 100);
 }
 
-TEST_CASE("a matmul with rows not aligned to 16 bytes reaches only a share of its rate", "[cost][roofline]") {
+TEST_CASE("a matmul with rows not aligned to 16 bytes reaches only a fraction of its rate", "[cost][roofline]") {
   Rates r = rates;
   r.unaligned = 0.25;
-  r.numbers_in_16_bytes = 8;  // of two bytes each
+  r.numbers_in_16_bytes = 8;  // elements of two bytes each
   CHECK_FALSE(r.uniform());
   const auto rate = [&](Count in, Count out) {
     return reached(op_of(Linear{.rows = 3, .in = in, .out = out}), {}, train, Direction::forward, r).compute.value;
@@ -202,7 +202,7 @@ TEST_CASE("the number of elements in 16 bytes of a format ignores the scales of 
   CHECK(in_16_bytes("mxfp8") == 16);
 }
 
-TEST_CASE("in inference, activations that fit in the cache move at its bandwidth; weights and training tensors do not",
+TEST_CASE("in inference, activations that fit in the cache move at its bandwidth, but weights do not",
           "[cost][roofline]") {
   Rates r = rates;
   r.cache_bandwidth = BytesPerSecond(40);

@@ -34,7 +34,7 @@ double on_network(CollectiveOp op, Group g, const Layout& l, Cluster c) {
 }
 
 using Devices = std::vector<Count>;
-/// The devices of all groups of a kind, placed in sequence along the axes of the order.
+/// The devices of all groups of one parallel dimension, enumerated along the axes of the rank order.
 std::vector<Devices> placed(const Layout& l, Group g) {
   const Lines all = lines(l, g);
   std::vector<bool> taken(static_cast<std::size_t>(devices(l)));
@@ -129,7 +129,7 @@ TEST_CASE("a route describes the group with the fewest ranks in a node", "[clust
   CHECK(uneven > 10000);
 }
 
-TEST_CASE("the route of a group with a long repeating pattern of positions in nodes counts every node and rank",
+TEST_CASE("a route with a long repeating pattern of positions in nodes counts every node and rank",
           "[cluster][route]") {
   const Cluster c = in_nodes(8);
   // 1,000 ranks at a stride of 3: 0, 3, 6 | 9, 12, 15 | 18, 21, then repeating. 8 ranks per 3 nodes: 375 nodes, the
@@ -199,7 +199,7 @@ TEST_CASE("a group that crosses nodes does not use the link inside a node", "[cl
   CHECK(outermost_level(c, {.tp = 3, .dp = 2}, Group::tensor) == 0);
 }
 
-TEST_CASE("if any group of a parallel dimension crosses nodes, all groups of that dimension use the network link",
+TEST_CASE("if any group of a parallel dimension crosses nodes, all its groups use the network link",
           "[cluster][route]") {
   Layouts layouts(3);
   for (int i = 0; i < 1000; ++i) {
@@ -217,8 +217,8 @@ TEST_CASE("if any group of a parallel dimension crosses nodes, all groups of tha
 }
 
 TEST_CASE("no collective is faster than its most loaded rank can send over its own link", "[cluster][route]") {
-  // A part of k of n ranks must send (n - k)/n of a gathered or scattered message, a whole message of an all-reduce,
-  // and k (n - k)/n of an all-to-all; k links carry it.
+  // A part with k of n ranks must send (n - k)/n of a gathered or scattered message, the whole message of an
+  // all-reduce, and k (n - k)/n of an all-to-all. Its k links carry these bytes.
   Layouts layouts(4);
   for (int i = 0; i < 1000; ++i) {
     Layout l = layouts.any();

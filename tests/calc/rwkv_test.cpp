@@ -135,8 +135,7 @@ TEST_CASE("tensor ranks mix all tokens, shard the heads, and sum the gradients o
   CHECK(summed_over_tensor_ranks(layer(a, 1), {.tp = 2, .sp = true}) == whole);
 }
 
-TEST_CASE("pipeline stages and context ranks are rejected, since values or states would have to pass between them",
-          "[layout][rwkv]") {
+TEST_CASE("pipeline stages and context ranks are rejected, since values or states would cross them", "[layout][rwkv]") {
   CHECK(flaw(rwkv(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(rwkv(), {.cp = 2}) == LayoutFlaw::context_state);
   CHECK(flaw(rwkv(), {.tp = 4}) == LayoutFlaw::heads);

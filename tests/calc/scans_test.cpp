@@ -110,7 +110,7 @@ TEST_CASE("tensors saved by layers with scans match the stored-tensor table, wit
   for (const Arch& a : all()) test::check_stored(a, tokens);
 }
 
-TEST_CASE("tensors saved by layers with scans on two ranks match the table, with and without sequence parallelism",
+TEST_CASE("tensors saved by scans on two ranks match the table, with and without sequence parallelism",
           "[textbook][scan]") {
   for (const Arch& a : all())
     for (const bool sp : {false, true}) {
@@ -125,7 +125,7 @@ TEST_CASE("tensors saved by layers with scans on two ranks match the table, with
 }
 
 // Two FLOPs per multiply-add. RG-LRU has one for a h + x, which backward recomputes, and one for each gradient.
-TEST_CASE("RG-LRU takes a multiply-add per channel and token, and mLSTM's normalizer adds one to the width of a head",
+TEST_CASE("RG-LRU takes a multiply-add per channel and token, and mLSTM's normalizer widens heads by one",
           "[cost][scan]") {
   const LinearAttention lru{.sequences = 2,
                             .heads = H,
@@ -155,8 +155,7 @@ TEST_CASE("RG-LRU takes a multiply-add per channel and token, and mLSTM's normal
   CHECK(forward(lstm, p).executed == Flops(4 * 10 * H * N * (P + 1) + 2 * 2 * 25 * H * (N + P + 1)));
 }
 
-TEST_CASE("a shift with an added input reads it, and a shift that reads another shift's cached token caches none",
-          "[cost][scan]") {
+TEST_CASE("a shift reads its added input, and a shift that reads another's cached token caches none", "[cost][scan]") {
   const Shift moved{.sequences = 2, .queries = 3, .width = 5, .mixes = 4, .moved = true};
   const Shift peeks{.sequences = 2, .queries = 3, .width = 5, .peeks = true};
   Pricing p{};

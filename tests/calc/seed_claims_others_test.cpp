@@ -49,9 +49,7 @@ Arch wolfe(bool bias) {
 
 // ---- Goon, first stage (F is the expansion there)
 
-TEST_CASE(
-    "Goon, first stage (2.2): GPT-3's parameters match the leading terms plus the additional terms of the listing",
-    "[seed]") {
+TEST_CASE("Goon, first stage (2.2): GPT-3's parameters match the listing's leading and additional terms", "[seed]") {
   const Fraction leading = seed_parameters(96, 12288, 4, 50257);
   CHECK(leading == Fraction(174'563'733'504));
   const Count rest = Count{2048} * 12288 + Count{13} * 96 * 12288 + 2 * 12288;
@@ -63,8 +61,7 @@ TEST_CASE("Goon, first stage §1.1.4: an MLP has 2FD^2 weights and (F + 1) D bia
   CHECK(dense_mlp_parameters(test::gpt3()) == Count{2} * 4 * 12288 * 12288 + Count{5} * 12288);
 }
 
-TEST_CASE("Goon, first and second stage (2.1): the MLP caches (2F + 1) BSD values, and the printed formula omits the D",
-          "[seed]") {
+TEST_CASE("Goon, first and second stage (2.1): the MLP caches (2F + 1) BSD values; the print omits the D", "[seed]") {
   SeedActivations s{3, 16, 1, 24, 4, 4, 1};
   CHECK(seed_mlp_activations(s) == Fraction((2 * 4 + 1) * 3 * 16 * 24 + 3 * 16 * 24));  // plus a mask
 }
@@ -178,7 +175,7 @@ TEST_CASE("Wolfe: learned positions take T d parameters, unlike RoPE and ALiBi",
 // ---- Jia
 
 TEST_CASE("Jia §1.3: the loss to minimize is the negative log-likelihood", "[seed]") {
-  CHECK(-std::log(0.9) < -std::log(0.1));  // without the minus the worse model has the smaller loss
+  CHECK(-std::log(0.9) < -std::log(0.1));  // without the minus sign, the worse model has the smaller loss
 }
 
 TEST_CASE("Jia §2.2: LayerNorm and RMSNorm of (100, 200, 100, 0) round to the printed values", "[seed]") {

@@ -214,7 +214,7 @@ TEST_CASE("Goon §2.6: the token embedding has 0.35% of GPT-3's parameters", "[s
   CHECK(100.0 * 617'558'016 / 174'563'733'504 == Approx(0.354).epsilon(1e-3));
 }
 
-TEST_CASE("Goon (2.18): activations take 3.7e-2 GiB per token, and the scores exceed the rest from 870 tokens on",
+TEST_CASE("Goon (2.18): activations take 3.7e-2 GiB per token, and the scores exceed the rest above 870 tokens",
           "[seed]") {
   const Gpt3CaseStudy g = gpt3_case_study(Gpt3States::corrected);
   CHECK(g.linear_per_token == Bytes(40'108'032));
@@ -281,7 +281,7 @@ TEST_CASE("Goon (3.5): with FLOPs per batch instead of per token, MFU is too lar
   CHECK(mfu(per_batch, 100, 8, peak) / mfu(per_batch / tokens, 100, 8, peak) == Approx(tokens));
 }
 
-TEST_CASE("Goon (6.1) and §6: the cache takes 2pBDLS/T bytes and exceeds the weights from 6D tokens on, not from D",
+TEST_CASE("Goon (6.1) and §6: the cache takes 2pBDLS/T bytes and exceeds the weights beyond 6D tokens, not D",
           "[seed]") {
   CHECK(seed_kv_cache(1, 2048, 8192, 60, 2) == Fraction(4'026'531'840));
   CHECK(seed_kv_cache(200, 2048, 8192, 60, 2, 4) == Fraction(201'326'592'000));

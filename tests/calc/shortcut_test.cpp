@@ -43,7 +43,7 @@ TEST_CASE("a shortcut block has two attentions, two MLPs and one mixture of expe
   CHECK(cache_elements_per_token(shortcut()) == 3 * 2 * 2 * 64);
 }
 
-TEST_CASE("a token visits only those of its chosen experts that have weights", "[parameters][cost]") {
+TEST_CASE("a token visits only the chosen experts that have weights", "[parameters][cost]") {
   const Arch a = shortcut();
   const Parameters p = parameters(a);
   const Count one = 3 * 3 * 64 * 32;  // an expert of every layer

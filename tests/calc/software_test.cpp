@@ -141,7 +141,7 @@ TEST_CASE("software without overheads reaches the bound", "[software]") {
   }
 }
 
-TEST_CASE("kernel submission by the host overlaps with the device, so the slower of the two determines the time",
+TEST_CASE("kernel submission by the host overlaps with the device, so the slower one determines the time",
           "[software]") {
   ClusterCase c = alone();
   const double device_time = run(c).estimate.total().value - run(c).estimate[Part::optimizer].value;
@@ -180,7 +180,7 @@ TEST_CASE("element-wise kernels that move twice the bytes take twice the time", 
   CHECK(run(c).estimate[Part::elementwise] == once[Part::elementwise]);
 }
 
-TEST_CASE("a collective takes a start-up time and a latency per round, and reaches a share of each level's bandwidth",
+TEST_CASE("a collective takes a start-up time and a latency per round, and part of each level's bandwidth",
           "[software][exchange]") {
   Cluster c = device(1e12, 1e11, 8e9, 0);
   c.levels[0].ranks = 4;

@@ -84,7 +84,7 @@ void check_shards(const ClusterCase& c, ParameterClass of) {
 
 }  // namespace
 
-TEST_CASE("the split, shard, replica and pipeline degrees of every parameter class multiply to the number of devices",
+TEST_CASE("split, shard, replica and pipeline degrees of each parameter class multiply to the device count",
           "[cluster][layout][mesh]") {
   each_layout(51, 2000, [](const Layout& l) {
     for (const ParameterClass c : parameter_classes) {
@@ -110,7 +110,7 @@ TEST_CASE("every device has one position on the mesh of each parameter class", "
   });
 }
 
-TEST_CASE("an axis order that puts a stage's experts on different devices from its other layers is a layout flaw",
+TEST_CASE("an axis order that separates the devices of a stage's experts from its other layers is rejected",
           "[layout][mesh]") {
   // Megatron-Core, --use-tp-pp-dp-mapping: tp-cp-ep-pp-dp. Dense stages are tp x cp = 2 devices apart, expert stages 4.
   constexpr AxisOrder pipeline_before_data{Axis::tensor, Axis::context, Axis::expert, Axis::pipeline, Axis::data};

@@ -164,7 +164,7 @@ TEST_CASE("qk-norms are sharded by heads, and their weights only if they are not
   ops = first_block(a, training, {4, false});
   CHECK(shape_of<Norm>(ops, "attn.q_norm").weights == 4 * 8);
   CHECK(shape_of<Norm>(ops, "attn.k_norm").weights == 2 * 8);
-  CHECK(shape_of<Norm>(ops, "attn.q_norm").rows == tokens);  // a row is the rank's heads of one token
+  CHECK(shape_of<Norm>(ops, "attn.q_norm").rows == tokens);  // a row has the rank's heads of one token
   CHECK(shape_of<Norm>(ops, "attn.q_norm").width == 4 * 8);
   a.qk_norm = QkNorm::each_head;
   ops = first_block(a, training, {4, false});

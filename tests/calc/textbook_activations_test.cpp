@@ -27,8 +27,7 @@ constexpr Count b = 3, s = 16, d = 24, a = 4;
 
 }  // namespace
 
-TEST_CASE("with dropout a layer saves the bytes of the seed's formula, even if it stores only the minimum for backward",
-          "[textbook]") {
+TEST_CASE("with dropout a layer saves the seed formula's bytes, even if only the minimum is stored", "[textbook]") {
   const Count p = GENERATE(2, 4);
   LayerActivations l = seed_layer(b, s, d, a, p);
   const SeedActivations seed{
@@ -46,7 +45,7 @@ TEST_CASE("without dropout, the seed's formula counts the scores twice although 
   CHECK(layer_activations(l) + Fraction(2 * a * s * b * s) == twice);
 }
 
-TEST_CASE("Korthikanti's rows equal the seed's formula for a block at two bytes per value on tensor-parallel ranks",
+TEST_CASE("Korthikanti's rows equal the seed's formula for a tensor-parallel block at two bytes per value",
           "[textbook]") {
   const Count t = GENERATE(1, 2, 4);
   const bool sp = GENERATE(false, true);
@@ -107,7 +106,7 @@ TEST_CASE("a gated MLP saves four, three or two tensors of its width, and a para
   CHECK(layer_activations(l) + Fraction(2 * 2 * 96 + 2 * 2 * d) == four);
 }
 
-TEST_CASE("KV heads are replicated if there are fewer KV heads than ranks, and context parallelism shards the sequence",
+TEST_CASE("KV heads are replicated if ranks outnumber them, and context parallelism shards the sequence",
           "[textbook]") {
   LayerActivations l = seed_layer(1, 8, d, a, 2);
   l.kv_heads = 1;

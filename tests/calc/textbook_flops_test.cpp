@@ -46,9 +46,7 @@ TEST_CASE("within chunks, the closed form and the engine count the same pairs un
   CHECK(Fraction(2) * attention_pairs(pairs, seq, past, reach) == Fraction(twice_pairs(seq, past, reach, pairs)));
 }
 
-TEST_CASE(
-    "the causal-half convention counts half of the square of new tokens, and causal-exact adds half of the diagonal",
-    "[textbook]") {
+TEST_CASE("causal-half counts half the square of new tokens, and causal-exact adds half the diagonal", "[textbook]") {
   const Count seq = GENERATE(1, 6, 7), past = GENERATE(0, 3);
   CHECK(attention_pairs(AttentionFlops::full, seq, past) == Fraction(seq * (seq + past)));
   CHECK(attention_pairs(AttentionFlops::causal_half, seq, past) == Fraction(Exact(seq) * seq + 2 * seq * past, 2));
@@ -128,10 +126,8 @@ TEST_CASE("Megatron's formula equals the sum over GPT-3's parts, including the h
   CHECK(megatron_flops(gpt3_step, Recompute::selective) == train_flops(f, Recompute::selective));
 }
 
-TEST_CASE(
-    "the printed formula of selective recomputation repeats the core's forward and backward, although only the forward "
-    "is recomputed",
-    "[textbook]") {
+TEST_CASE("the printed formula of selective recomputation repeats the core's backward as well as its forward",
+          "[textbook]") {
   // printed 24BLS^2D, exact 16: the difference is 8BLS^2D, two forward cores of 4BLS^2D
   const Flops printed = megatron_flops(gpt3_step, Recompute::selective, true);
   const Flops exact = megatron_flops(gpt3_step, Recompute::selective);
@@ -178,8 +174,7 @@ TEST_CASE("the seed's total FLOPs are three forward passes of a GPT without its 
         Approx(static_cast<double>(f.core.value) / static_cast<double>(f.total().value)));
 }
 
-TEST_CASE("recomputation and flash attention's backward pass each add a forward pass of the operators they recompute",
-          "[textbook]") {
+TEST_CASE("recomputation and flash attention's backward each repeat a forward pass of their operators", "[textbook]") {
   const ForwardFlops f{Flops(100), Flops(40), Flops(7)};
   CHECK(train_flops(f) == Flops(3 * 147));
   CHECK(train_flops(f, Recompute::none, Flops(20)) == Flops(3 * 147 + 20));

@@ -25,7 +25,7 @@ TEST_CASE("a quantized cache stores a scale per head vector", "[textbook]") {
   CHECK(kv_bytes_per_token(test::tiny_llama(), 1, 1, 4) == Bytes(2 * 2 * 3 * (5 + 4)));
 }
 
-TEST_CASE("the cache size is rounded up to pages, stops growing at the window, and excludes linear attention",
+TEST_CASE("cache size is rounded up to pages, stops growing at the window, and excludes linear attention",
           "[textbook]") {
   Arch a = test::tiny_llama();
   const Count token = 2 * 3 * 5 * 2;  // one layer
@@ -83,7 +83,7 @@ TEST_CASE("limits are rounded down and never negative", "[textbook]") {
   CHECK(max_batch({.memory = 1000, .weights = 2000}, 10, 11) == 0);
 }
 
-TEST_CASE("without drafts a step yields one token; if all drafts are accepted, it yields one token more than drafted",
+TEST_CASE("a step yields one token without drafts, and one more than drafted if all drafts are accepted",
           "[textbook]") {
   CHECK(speculative_tokens(0.5, 0) == 1);
   CHECK(speculative_tokens(0, 5) == 1);
@@ -108,7 +108,7 @@ TEST_CASE("a full server serves as many requests at a time as it has slots", "[t
   CHECK(serving_tokens_per_second(s) == Approx(300 * requests_per_second(s)));
 }
 
-TEST_CASE("without prefill, a crowded server's token rate approaches the bandwidth over a sequence's mean cache",
+TEST_CASE("without prefill, a crowded server's token rate nears its bandwidth over a sequence's mean cache",
           "[textbook]") {
   const Serving s{.batch = 1'000'000, .prompt = 100, .generated = 99, .fixed = 0.01, .per_context_token = 1e-6};
   CHECK(serving_tokens_per_second(s) == Approx(1 / (150 * 1e-6)).epsilon(1e-3));

@@ -64,7 +64,7 @@ Simulation simulated(Count ranks, Count micro_batches, bool one_f_one_b) {
 
 }  // namespace
 
-TEST_CASE("a simulated pipeline has the idle time and stored micro-batches of the closed forms", "[textbook]") {
+TEST_CASE("the idle time and stored micro-batches of a simulated pipeline match the closed forms", "[textbook]") {
   const auto [ranks, micro_batches] = GENERATE(std::pair<Count, Count>{4, 8}, std::pair<Count, Count>{3, 3},
                                                std::pair<Count, Count>{5, 2}, std::pair<Count, Count>{1, 4});
   const auto schedule = GENERATE(Schedule::gpipe, Schedule::one_f_one_b);
@@ -152,8 +152,7 @@ TEST_CASE("a middle pipeline stage sends in both directions, and an end stage in
   CHECK(pipeline_step(1, 3, 5, 2, 4, 3, true, 5) == Fraction(5 * 4 * 30 / 5));
 }
 
-TEST_CASE("a step is the sum of its micro-batches, the pipeline fill, the exposed communication and the optimizer",
-          "[textbook]") {
+TEST_CASE("a step is the sum of micro-batches, pipeline fill, exposed communication and optimizer", "[textbook]") {
   const StepTerms t{.compute = 2,
                     .communication = 1,
                     .overlap = 0.5,

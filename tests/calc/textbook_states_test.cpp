@@ -23,7 +23,7 @@ TEST_CASE("ZeRO's four stages match the paper for 7.5 B parameters over 64 ranks
   CHECK(zero_bytes(p, 7'500'000'000, 64, 3) == Fraction(1'875'000'000));
 }
 
-TEST_CASE("ZeRO shards nothing over one rank, and never rounds shards over several", "[textbook]") {
+TEST_CASE("ZeRO over one rank has no effect, and shards over several ranks are never rounded", "[textbook]") {
   const StatePreset p = *state_preset("adam_mixed_fp32_grads");
   const int stage = GENERATE(0, 1, 2, 3);
   CHECK(zero_bytes(p, 1001, 1, stage) == Fraction(18 * 1001));

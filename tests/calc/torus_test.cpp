@@ -115,7 +115,7 @@ TEST_CASE("slices have the shapes in Google's tables and wrap around on the same
     CHECK(sides(slice(v5e().torus, 0, chips)) == shape);
     CHECK(closed(slice(v5e().torus, 0, chips)) == std::count(shape.begin(), shape.end(), 16));
   }
-  // docs.cloud.google.com/tpu/docs/v4 and v5p: 2x2x1, 2x2x2, 2x2x4, 2x4x4; from 4x4x4 on tori.
+  // docs.cloud.google.com/tpu/docs/v4 and v5p: 2x2x1, 2x2x2, 2x2x4, 2x4x4; tori from 4x4x4 up.
   const std::vector<std::pair<Count, std::vector<Count>>> of_v4{{4, {2, 2}},      {8, {2, 2, 2}},      {16, {2, 2, 4}},
                                                                 {32, {2, 4, 4}},  {64, {4, 4, 4}},     {128, {4, 4, 8}},
                                                                 {512, {8, 8, 8}}, {3072, {12, 16, 16}}};

@@ -118,8 +118,7 @@ TEST_CASE("sinks are read, and their gradient is written or accumulated", "[cost
   CHECK(learned(Shape(core())).total == 0);
 }
 
-TEST_CASE("linear attention reads and updates a float32 state in inference and has no state traffic in training",
-          "[cost][traffic]") {
+TEST_CASE("linear attention reads and updates a float32 state in inference, but not in training", "[cost][traffic]") {
   const Shape s = LinearAttention{3, 6, 4, 5, 6, 5};
   CHECK(forward(s, train).model == Flops(4 * 12 * 6 * 5 * 5));
   CHECK(forward(s, train).executed == Flops(4 * 12 * 6 * 5 * 5));

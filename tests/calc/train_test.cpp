@@ -108,7 +108,7 @@ TEST_CASE("utilization is the model's FLOPs over the peak FLOPs of the ranks", "
         Approx(4 * static_cast<double>(e.flops.model_total.value) / could));
   CHECK(hardware_utilization(e, e.bound, p, four, h100.device) ==
         Approx(4 * static_cast<double>(e.flops.hardware_total.value) / could));
-  CHECK(e.flops.model_total == training_flops(even(), plan(2, 8)).model_total);  // of the whole model, not a rank
+  CHECK(e.flops.model_total == training_flops(even(), plan(2, 8)).model_total);  // of the whole model, not of a rank
   CHECK(tokens_per_second(e, e.bound) == Approx(8 * 512 / e.bound.total().value));
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("deferred weight gradients need 32 sbh bytes per layer, less than its 
   CHECK(row.for_weights <= row.alive.saved);
 }
 
-TEST_CASE("sequence parallelism shards inputs of deferred weight gradients, but not gradients of row-sharded results",
+TEST_CASE("sequence parallelism shards inputs of deferred weight gradients, but not row-sharded gradients",
           "[memory]") {
   for (const Count t : {2, 4, 8}) {
     const LayerPrice whole = layer({.tp = t}), shared = layer({.tp = t, .sp = true});
@@ -65,9 +65,8 @@ TEST_CASE("sequence parallelism never increases the bytes held for deferred weig
     }
 }
 
-TEST_CASE(
-    "under sequence parallelism weight gradients re-gather inputs, and input gradients take as long as without it",
-    "[cluster]") {
+TEST_CASE("under sequence parallelism weight gradients re-gather inputs, but input gradients take no longer",
+          "[cluster]") {
   constexpr double speed = 1e9;
   Cluster c = device(1e12, 1e11, speed);
   c.levels[0].ranks = 0;

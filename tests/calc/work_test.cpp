@@ -53,7 +53,7 @@ TEST_CASE("a block's FLOPs match a hand count", "[cost][work]") {
   CHECK(w.head == Flops(2 * 6 * 13 * 19));
 }
 
-TEST_CASE("the FLOPs of a mixture of experts are those of router, top_k experts and shared experts", "[cost][work]") {
+TEST_CASE("a mixture of experts counts the FLOPs of router, top_k experts and shared experts", "[cost][work]") {
   const Flops attention(2 * 6 * (13 * 15 + 2 * 13 * 5 + 15 * 13));
   const Work w = forward_work(prime_moe(), {.sequences = 2, .queries = 3, .training = true}, exact);
   CHECK(w.linear == attention + Flops(2 * 6 * (13 * 7 + 2 * 3 * 13 * 11 + 3 * 13 * 6 + 13)));

@@ -265,7 +265,7 @@ TEST_CASE("conversion keeps every row, and reports rows without a request and un
   CHECK(rows == old.size());
 }
 
-TEST_CASE("without a command argument, accuracy compares every row with the prediction of the row's own command",
+TEST_CASE("accuracy without an argument compares every row with the prediction of the row's own command",
           "[accuracy][cli]") {
   const json::Value all = test::ask("accuracy " + test::measurements("dense") + " " + test::measurements("inference"));
   std::size_t rows = 0;
@@ -326,7 +326,7 @@ TEST_CASE("a recorded run is compared in thirteen quantities and over time", "[a
         Approx(195753).epsilon(0.1));  // tokens that the run generated; the tolerance covers the end of a slower replay
 }
 
-TEST_CASE("with operator tables, a replay is within 3 % of time per token and 5 % of first-token time and latency",
+TEST_CASE("with operator tables, a replay is within 3 % of token time, and 5 % of TTFT and latency",
           "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy serving --tables evidence/operators/rtx-pro-6000");
   REQUIRE(report["rows"].size() == 26);

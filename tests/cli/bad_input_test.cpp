@@ -371,7 +371,7 @@ TEST_CASE("the error for an unusable GPU names a remedy", "[bad_input]") {
   CHECK(r.err.find("use --device cpu") != std::string::npos);
 }
 
-TEST_CASE("a missing CUDA library is reported, and an unusable one with the reason", "[bad_input]") {
+TEST_CASE("a missing CUDA library is reported, and for an unusable one also the reason", "[bad_input]") {
   const std::string folder = test::scratch() + "/alone", copy = folder + "/llmcalc";
   std::filesystem::create_directories(folder);
   const std::filesystem::path program = LLMCALC_PROGRAM;

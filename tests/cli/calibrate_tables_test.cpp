@@ -56,8 +56,9 @@ TEST_CASE("every command that takes a hardware file accepts one made from operat
       "1; qwen3-30b-a3b, tp 1; qwen3-32b, tp 2), "));
   CHECK_FALSE(rtx["achieved"].contains("recorded"));  // meta.yaml: enforce_eager: true
 
-  // A token reads all weights except the token embedding, and 128 KiB of cache for each of 2176 tokens, at the file's
-  // share of 1.792 TB/s. Each of 32 layers launches 14 operators; 3 more are outside the layers.
+  // A token reads all weights except the token embedding, and 128 KiB of cache for each of 2176 tokens, at the
+  // fraction of 1.792 TB/s that the file states. Each of 32 layers launches 14 operators; 3 more are outside the
+  // layers.
   const double share = rtx["achieved"]["memory"].get<double>(),
                launch = 1e-6 * std::stod(rtx["achieved"]["launch"].get<std::string>());
   const double bytes = 2 * (8030261248.0 - 128256.0 * 4096) + 2176 * 131072.0;

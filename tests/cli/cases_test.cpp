@@ -64,13 +64,13 @@ TEST_CASE("mixed precision saves memory for GPT-3 from batch 1.5 upward, as in G
   CHECK(2 * 12.0 * 96 * 12288 * 12288 / (96.0 * 2048 * (32.0 * 12288 + 4.0 * 96 * 2048)) == Approx(1.5));
 }
 
-TEST_CASE("Falcon-40B in Goon's form has 3.75 GiB of cache per sequence, is memory-bound and needs 11 devices",
+TEST_CASE("Falcon-40B in Goon's form has 3.75 GiB of cache per sequence, is memory-bound, needs 11 devices",
           "[golden][seeds]") {
   const std::string plan = " --hardware a100 --prompt 1792 --generate 256";
   const json::Value r = ask("infer docs/cases/goon-falcon-40b.json" + plan + " --software none --batch 200 --tp 4");
-  CHECK(number(r, "kv_cache", "bytes_per_sequence") == 2LL * 2 * 8192 * 60 * 2048 / 4);  // (8.1): 4 GiB rounded
+  CHECK(number(r, "kv_cache", "bytes_per_sequence") == 2LL * 2 * 8192 * 60 * 2048 / 4);  // (8.1) rounds this to 4 GiB
   CHECK(r["decode"]["bound"] == "memory");                                               // the seed claims compute
-  CHECK_FALSE(r["decode"].contains("compute_bound_batch"));                              // never
+  CHECK_FALSE(r["decode"].contains("compute_bound_batch"));                              // never compute-bound
   CHECK(r["inference_memory"]["fits"] == false);
   // T = 4 holds (4 x 80 GiB - 12 L D^2 weights of 90 GiB - table) / 3.75 GiB = 61 sequences, fewer with a workspace
   constexpr Count weights = 2 * (12LL * 60 * 8192 * 8192 + 65024LL * 8192);

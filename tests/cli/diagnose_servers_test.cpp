@@ -113,7 +113,7 @@ TEST_CASE("the cache of TensorRT-LLM's C++ runtime is part of the available memo
   check_total(report);
 }
 
-TEST_CASE("the profile of TensorRT-LLM's PyTorch backend has all terms, and the last cache in its log counts",
+TEST_CASE("the profile of TensorRT-LLM's PyTorch backend has all terms, and the last logged cache counts",
           "[diagnose][cli]") {
   const json::Value report = diagnosed("tensorrt-llm-torch.log");
   CHECK(report["diagnosis"]["version"] == "1.1.0rc3");
@@ -222,7 +222,7 @@ TEST_CASE("memory that runs out while weights are loaded is compared with the we
              !Contains("loading weights") && Contains("a lower --gpu-memory-utilization"));
 }
 
-TEST_CASE("the suggested options are those of the server that failed", "[diagnose][cli]") {
+TEST_CASE("the suggested options belong to the server that failed", "[diagnose][cli]") {
   const std::string failure = excerpt("out-of-memory.log");
   CHECK_THAT(verdict(test::ask("diagnose " + written("INFO text_generation_launcher: x\n" + failure))),
              Contains("--max-batch-prefill-tokens"));

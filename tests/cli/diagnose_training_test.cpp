@@ -55,7 +55,7 @@ TEST_CASE("Megatron-LM's fullest rank is reported, and its units are 2^20 bytes"
   CHECK_THAT(planned["verdict"]["text"].dump(), Contains("allocated") && Contains("predicted"));
 }
 
-TEST_CASE("Megatron-Bridge logs measured memory in units of 10^9 bytes and its formula's result in units of 2^20",
+TEST_CASE("Megatron-Bridge logs measured memory in 10^9 bytes and its formula's result in 2^20 bytes",
           "[diagnose][cli]") {
   const json::Value report = of_training("megatron-bridge.log");
   CHECK(report["diagnosis"]["software"] == "nemo");

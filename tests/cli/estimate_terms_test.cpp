@@ -43,9 +43,8 @@ double seconds_with(std::size_t index, double value) {
 
 }  // namespace
 
-TEST_CASE(
-    "a step's explanation lists exactly the parameters that change the step time, each with its default and effect",
-    "[explain][long]") {
+TEST_CASE("a step's explanation lists exactly the parameters that change its time, with default and effect",
+          "[explain][long]") {
   const json::Value e = explained("step.time_s", on_h100);
   CHECK(parameter(e, "matmul.ampere") == nullptr);
   CHECK(parameter(e, "network") == nullptr);  // eight GPUs form one link domain

@@ -54,7 +54,7 @@ std::string refused(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("an explanation has the formula, its symbols with their meanings, the numbers, the result and the source",
+TEST_CASE("an explanation has the formula, the symbols' meanings, the numbers, the result and the source",
           "[explain][cli]") {
   const std::string out = test::llmcalc("explain parameters.attention llama-3.1-405b").out;
   // 126 layers of Q and O 16384 x 128 x 128, K and V 16384 x 8 x 128.

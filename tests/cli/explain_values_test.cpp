@@ -355,8 +355,7 @@ TEST_CASE("every printed formula gives the report's number for shapes without a 
   CHECK(evaluated > 15000);
 }
 
-TEST_CASE("every printed formula gives the report's number for training an encoder and for an encoder-decoder",
-          "[explain]") {
+TEST_CASE("every printed formula gives the report's number for encoders and encoder-decoders", "[explain]") {
   evaluated = 0;
   for (const ModelCard& model : odd_encoders())
     for (const char* options : {"", "--tp 2 --sp --micro-batch 2 --global-batch 2",

@@ -127,7 +127,7 @@ TEST_CASE("weight-only formats run matmuls in 16 bits, with a note", "[cli][chec
   CHECK(std::find(notes.begin(), notes.end(), "weights in awq are dequantized and multiplied in bf16") != notes.end());
 }
 
-TEST_CASE("the note on a checkpoint's matmul format matches infer", "[cli][checkpoint]") {
+TEST_CASE("the note on a checkpoint's matmul format matches the format that infer uses", "[cli][checkpoint]") {
   const auto notes = [](const std::string& command) { return ask(command)["notes"].dump(); };
   const std::string fp8 =
       quantized_config(R"({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})");

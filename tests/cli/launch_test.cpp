@@ -23,8 +23,8 @@ std::string emitted(const std::string& arguments) {
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// Inputs without lengths, which a launch limits but does not state, without the name of a draft model, and without the
-/// inputs of the user's script.
+/// The inputs, except lengths (which a launch limits but does not state), the name of a draft model, and inputs of
+/// the user's script.
 json::Value launch_inputs(const json::Value& answer, const Launch& table) {
   json::Value inputs = answer["inputs"];
   for (const char* key : {"prompt", "generate", "draft_model"}) inputs.erase(key);
@@ -177,8 +177,7 @@ TEST_CASE("a printed launch command reads back as the same inputs, for every sta
     for (const char* plan : p.plans) check_round_trip(p.stack, p.command, p.model, p.kept, plan);
 }
 
-TEST_CASE("every key of a launch table is an input or a size, and each value can be given on the command line",
-          "[launch]") {
+TEST_CASE("every key of a launch table is an input or a size, and every value is a command-line value", "[launch]") {
   std::size_t tables = 0;
   for (const Builtin& b : builtin_software()) {
     const SoftwareCard card = load_software(b.name);

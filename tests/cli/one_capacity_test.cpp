@@ -117,7 +117,7 @@ TEST_CASE("infer, memory, fit and serve agree on the longest context, the larges
   CHECK(accepted > 500);
 }
 
-TEST_CASE("infer, memory, fit and serve agree on the capacity of every model on twelve devices with every engine",
+TEST_CASE("infer, memory, fit and serve agree on every model's capacity on twelve devices with every engine",
           "[property][cli][every]") {
   for (const Builtin& model : builtin_models())
     for (const char* hardware : {"a100", "h100", "h200", "b200", "l40s", "rtx-3060", "rtx-4090", "rtx-5090", "mi300x",

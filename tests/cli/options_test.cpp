@@ -131,7 +131,7 @@ TEST_CASE("every option of a command changes a number in its answer or is reject
       if (q->needs_hardware && o.flag == "--hardware") continue;  // required for an answer
       if (o.flag == "--stages") continue;                         // always in JSON
       if (o.flag == "--require-fit") continue;                    // changes the exit code
-      if (o.flag == "--any-software") continue;                   // permits plans and changes none that are permitted
+      if (o.flag == "--any-software") continue;                   // permits more plans without changing any
       INFO("llmcalc " << q->name << " " << o.flag);
       CHECK(effect(*q, o) != Effect::none);
     }

@@ -31,7 +31,8 @@ std::vector<std::pair<std::string, std::string>> writers() {
 
 }  // namespace
 
-TEST_CASE("a file that llmcalc did not write is kept unless --force, and its own file is replaced", "[out_file][cli]") {
+TEST_CASE("a file that llmcalc did not write is kept unless --force is given; its own files are replaced",
+          "[out_file][cli]") {
   std::string text;
   while (text.size() < 16000) text += "the cat sees a dog.\n";
   test::write_file(path("text.txt"), text);

@@ -138,7 +138,7 @@ TEST_CASE("a serving plan routes a session's turns to the engine that caches its
   CHECK(run_of(plan)["serving"]["ttft_s"] == plan["serving"]["ttft_s"]);
 }
 
-TEST_CASE("a plan for a log uses prefix-aware routing only for several prefixes", "[plan][serve][cli]") {
+TEST_CASE("a plan for a log uses prefix-aware routing only if the log has several prefixes", "[plan][serve][cli]") {
   const auto command = [](const std::string& fields) {
     const std::string path = test::scratch() + "/log.jsonl";
     std::string log;

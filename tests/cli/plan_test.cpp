@@ -308,8 +308,7 @@ TEST_CASE("a searched plan has the same process memory as its command", "[plan][
   }
 }
 
-TEST_CASE("a measured step faster than the device gets a warning, and all parts of a plan are rescaled by it",
-          "[plan][cli]") {
+TEST_CASE("a measured step faster than the device gets a warning, and rescales all parts of a plan", "[plan][cli]") {
   const std::string plan =
       "plan train llama-3.1-8b --hardware h100 --gpus 64 --top 1 --measured-plan '--gpus 64 --tp 8 --sp' "
       "--measured-tokens-per-s ";

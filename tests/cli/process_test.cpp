@@ -85,7 +85,7 @@ TEST_CASE("a measured overhead replaces the fitted one", "[process]") {
   CHECK(m["process"]["tensors_bytes"].get<Count>() + (Count{600} << 20) == m["peak_bytes"].get<Count>());
 }
 
-TEST_CASE("a plan gets a note if its tensors fit but its process does not, and --memory-utilization leaves headroom",
+TEST_CASE("a note warns if a plan's tensors fit but not its process, and --memory-utilization leaves headroom",
           "[process][plan]") {
   const std::string plan =
       "plan train llama-3.1-70b --hardware h100 --gpus 64 --global-batch 64 --top 1 --software nemo ";

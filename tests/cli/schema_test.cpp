@@ -25,7 +25,7 @@ bool is_of_one(const json::Value& v, const json::Value& types) {
   return std::any_of(types.begin(), types.end(), [&](const json::Value& t) { return is_of(v, t.get<std::string>()); });
 }
 
-/// The schema of a member: by its name, else by a suffix of its name (a pattern such as "_text$"), else that of
+/// The schema of a member: by its name, else by a suffix of its name (a pattern such as "_text$"), else the schema of
 /// additional members.
 json::Value schema_of(const std::string& key, const json::Value& schema) {
   const json::Value properties = schema.value("properties", json::Value::object());

@@ -119,8 +119,8 @@ TEST_CASE("the theoretical capacity of sessions does not depend on the given rat
 }
 
 TEST_CASE("the capacity of sessions can be sustained, and hardly more", "[serve][capacity][cli][long]") {
-  // More live sessions leave less of each in the cache, which keeps still more sessions alive. A server may take hours
-  // to lose its cache.
+  // With more live sessions, each has less in the cache and takes longer, so even more sessions are live. A server
+  // may take hours to lose its cache in this way.
   const std::string server =
       "serve qwen3-32b --hardware h100 --tp 2 --prompt 500 --generate 300 --turns 6 --think-time 20 ";
   const double capacity = capacity_of(server, rate_text(3));

@@ -158,8 +158,7 @@ TEST_CASE("a signal ignored from the start, as under nohup, stays ignored", "[st
   CHECK(r.out.find("Interrupted") == std::string::npos);
 }
 
-TEST_CASE("a checkpoint beyond the file size limit is reported in one sentence, and the previous one is kept",
-          "[streams]") {
+TEST_CASE("a checkpoint beyond the file size limit is reported, and the previous one is kept", "[streams]") {
   REQUIRE(test::llmcalc(learn("limit.safetensors", "--steps 2")).code == 0);
   const std::string before = test::read_file(path("limit.safetensors"));
   REQUIRE(before.size() > 64 * 1024);

@@ -154,8 +154,7 @@ TEST_CASE("the rows of --ops add up to the totals in the report", "[contract][cl
   CHECK(over_rows(r["decode_ops"], "time_s") == about(real(r["decode"]["time_per_token_s"])));
 }
 
-TEST_CASE("the first-token times of a lone request, the mean request and the whole batch are reported separately",
-          "[contract][cli]") {
+TEST_CASE("first-token times of a lone request, the mean request and the whole batch are reported", "[contract][cli]") {
   const json::Value r = ask("infer llama-3.1-70b --hardware h100 --tp 8 --batch 100 --prompt 4096")["end_to_end"];
   const double alone = real(ask("infer llama-3.1-70b --hardware h100 --tp 8 --prompt 4096")["end_to_end"]["ttft_s"]);
   CHECK(real(r["ttft_alone_s"]) == about(alone));
@@ -179,7 +178,7 @@ TEST_CASE("if MFU exceeds 100 %, the report also shows the causal-exact MFU", "[
   CHECK_FALSE(ask("train llama-3.1-8b --hardware h100 --seq 2048")["step"].contains("mfu_causal_exact"));
 }
 
-TEST_CASE("the length at which attention FLOPs equal all others accounts for windows, and is absent if never reached",
+TEST_CASE("the length at which attention FLOPs equal all others accounts for windows, or is absent",
           "[contract][cli]") {
   const auto half = [](const std::string& model, const std::string& seq) {
     return ask("flops " + model + " --seq " + seq)["flops"];

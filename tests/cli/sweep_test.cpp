@@ -107,7 +107,7 @@ TEST_CASE("a sweep has a row per combination, the last option varying fastest", 
   CHECK(column(rows, "micro_batch") == Lines{"1", "4", "1", "4", "1", "4", "1", "4"});
 }
 
-TEST_CASE("ranges add, multiply and have suffixes and decimal places", "[sweep][cli]") {
+TEST_CASE("ranges can add or multiply, and can have suffixes and decimal places", "[sweep][cli]") {
   const auto values = [](const std::string& flag, const std::string& range) {
     std::string key = flag.substr(2);
     std::replace(key.begin(), key.end(), '-', '_');

@@ -111,8 +111,7 @@ TEST_CASE("micro-batches in flight only for their weight gradients are counted s
   CHECK_THAT(text, Contains("only for weight gradients"));
 }
 
-TEST_CASE("the GPU count for a given number of days finishes the run in time, and the next smaller one does not",
-          "[cli]") {
+TEST_CASE("the suggested GPU count finishes the run in the given days, and the next smaller one does not", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 512 --tokens 15T --days 30 ";
   const json::Value run = ask(train)["run"];
   const Count gpus = run["gpus_needed"];
@@ -124,8 +123,7 @@ TEST_CASE("the GPU count for a given number of days finishes the run in time, an
           "gpus_needed"));
 }
 
-TEST_CASE("without --global-batch each replica adds its own batch, and one replica fewer misses the deadline",
-          "[cli]") {
+TEST_CASE("without --global-batch each replica adds its batch, and one replica fewer misses the deadline", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --tokens 1T --days 30 ";
   const Count gpus = ask(train)["run"]["gpus_needed"];
   CHECK(ask(train + fmt::format("--gpus {}", gpus))["run"]["days"] <= 30);
@@ -159,8 +157,7 @@ TEST_CASE("every number in the headline of a run with failures accounts for the 
   CHECK(has_line(v["verdict"]["text"], "including failures"));
 }
 
-TEST_CASE("if a plan meets its time target but does not fit, the verdict suggests changes that make it fit in time",
-          "[cli]") {
+TEST_CASE("if a plan meets its target but does not fit, the verdict suggests changes that achieve both", "[cli]") {
   const json::Value v = ask(
       "train llama-3.1-8b --hardware h100 --gpus 8 --tp 2 --sp --micro-batch 8 --global-batch 64 --target '1000 s'");
   REQUIRE(v["memory"]["fits"] == false);

@@ -136,7 +136,7 @@ TEST_CASE("on unlike devices each reported limit fits, and one more does not", "
   CHECK(checked > 150);
 }
 
-TEST_CASE("on pipeline stages of engines that split layers evenly, each reported limit fits, and one more does not",
+TEST_CASE("on pipeline stages with an even split of layers, each reported limit fits, and one more does not",
           "[property][unlike]") {
   std::mt19937_64 random(20261204);
   constexpr std::array engines{"vllm", "sglang", "transformers", "tensorrt-llm", "mlx-lm"};
@@ -179,8 +179,7 @@ TEST_CASE("the memory of the devices adds up to the model and the overhead of ea
   CHECK(checked > 150);
 }
 
-TEST_CASE("the KV caches of all stages add up to one device's cache, for models with windowed and full layers",
-          "[unlike]") {
+TEST_CASE("the stages' KV caches add up to one device's cache, for models with windowed and full layers", "[unlike]") {
   for (const char* model : {"gemma-3-27b", "mimo-v2-flash"}) {
     CAPTURE(model);
     const Given format{{"--software", "llama.cpp"}, {"--kv-precision", "fp16"}, {"--weight-precision", "q4_k_m"}};
@@ -314,7 +313,7 @@ TEST_CASE("pipeline stages in inference require hardware, an engine and a decode
           "--pp: flan-t5-small has an encoder, and stages of encoder-decoder models are not supported; use one device");
 }
 
-TEST_CASE("commands for devices of one kind reject a machine of several kinds and name the commands that accept it",
+TEST_CASE("commands for one type of device reject a mixed machine and name the commands that accept it",
           "[unlike][bad_input]") {
   const std::string sentence =
       "several devices of one machine are estimated by infer, memory --infer, report and fit; name one device here";

@@ -13,7 +13,7 @@ double number(const json::Value& v, const char* key) { return v[key].get<double>
 
 }  // namespace
 
-TEST_CASE("the probability that training fits follows from the interval of its process", "[fit][cli]") {
+TEST_CASE("the probability that training fits follows from the interval of its process memory", "[fit][cli]") {
   const json::Value v = test::ask("train llama-3.1-8b --hardware h100 --gpus 8 --pp 4 --global-batch 32");
   const json::Value& p = v["memory"]["process"];
   const double memory = 81559.0 * (1 << 20), factor = number(p, "needed_high_bytes") / number(p, "needed_bytes");

@@ -63,7 +63,7 @@ TEST_CASE("an integer above 2^53 is followed by its digits as text, and a smalle
   CHECK_FALSE(small.contains("model_total_text"));
   CHECK(large["forward"].is_number());
   CHECK(large["forward_text"] == large["forward"].dump());  // below 2^64: the parser keeps every digit
-  const std::string digits = large["model_total_text"];     // above
+  const std::string digits = large["model_total_text"];     // above 2^64
   CHECK(digits.size() == 20);
   CHECK(std::stod(digits) == large["model_total"].get<double>());
   CHECK(large["formulas"]["6nd_text"] == large["formulas"]["6nd"].dump());

@@ -76,7 +76,7 @@ TEST_CASE("limits in notes are used, and unstated limits are reported as assumpt
   CHECK(case_of(row).assumed.size() == 1);
 }
 
-TEST_CASE("the cache of published vLLM starts with default settings is predicted within 3 %", "[engine-memory]") {
+TEST_CASE("the cache in published vLLM startup logs with default settings is predicted within 3 %", "[engine-memory]") {
   for (const char* id : {"vllm-mem-10511-llama3-8b-tp1", "llmd-vllm-mem-llama-3.3-70b-tp2", "vllm-mem-pr2031-llama2-7b",
                          "vllm-mem-13061-r1distill14b-2x4090"}) {
     const InferenceCase c = case_of(row_called(inference_rows(), id));

@@ -121,7 +121,7 @@ TEST_CASE("rows that state both a time and a rate yield the same step time from 
   struct Family {
     const char* name;
     std::optional<double> TrainingMeasured::*rate;
-    double within;  ///< rounding of the printed values
+    double within;  ///< tolerance for the rounding of printed values
   };
   // Tolerances: printed values have three digits; BLOOM's tables give times of one iteration and mean rates; the
   // formula of DGXC's rows does not include latent attention, a difference of 3.4 %.

@@ -194,7 +194,7 @@ TEST_CASE("equivalent figures are marked as repeats of the most direct one", "[i
   CHECK_FALSE(repeats("nim18-llama33-70b-2xh100-i5000-o500-c25", "output_tok_s"));
 }
 
-TEST_CASE("the context of a decode step is the stated one, otherwise that at the middle of the answer",
+TEST_CASE("a decode step's context is the stated one, or else the context at the middle of the answer",
           "[inference-case]") {
   const auto context = [](const char* id, const char* key) { return figure_called(case_called(id), key).context; };
   CHECK(context("xdai-3070-8gb-x1-llama-3-8b-q4-k-m-n1024", "decode_tok_s") == 512.0);

@@ -16,9 +16,8 @@ double at(const MeasuredGrid& g, double x, double y) { return g.at(std::array{x,
 
 }  // namespace
 
-TEST_CASE(
-    "a value is interpolated linearly between points, extrapolated beyond the last, and constant before the first",
-    "[measured]") {
+TEST_CASE("a value is linear between points, extrapolated beyond the last, and constant before the first",
+          "[measured]") {
   MeasuredGrid g;
   for (const auto& [x, v] : {std::pair{4.0, 10.0}, {2.0, 6.0}, {10.0, 40.0}}) g.add(std::array{x}, v);
   CHECK(at(g, 2) == 6);

@@ -150,15 +150,14 @@ TEST_CASE("three fitted parameters determine slack and process memory", "[memory
   CHECK(predicted_bytes({.family = "", .reserved = true, .bytes = 8, .measured = 1}, {.reserved = 0.5}) == 12);
 }
 
-TEST_CASE("a run with unstated recomputation is assumed to recompute all layers if it would not have fitted otherwise",
-          "[memory]") {
+TEST_CASE("a run with unstated recomputation recomputes all layers if it would not fit otherwise", "[memory]") {
   const TrainingCase c = case_called("titan-nvfp4-llama3-8b-nvfp4");
   CHECK_FALSE(c.recomputed.stated());
   CHECK_FALSE(process_memory(c, c.memory.at(0), {}).products.has_value());
   CHECK(held_in("titan-nvfp4-qwen3-8b-bf16").products.has_value());
 }
 
-TEST_CASE("the parts of a memory add up to its prediction", "[memory]") {
+TEST_CASE("the parts of a predicted memory add up to the prediction", "[memory]") {
   for (const PredictedRow& r : measured_memories().rows) {
     double sum = 0;
     for (const PredictedPart& part : r.parts) sum += part.value;
@@ -194,7 +193,7 @@ TEST_CASE("the shipped memory parameters are the result of the fit", "[memory]")
   }
 }
 
-TEST_CASE("each family is predicted by a fit without it, and rows with an unstated kind of memory are not fitted",
+TEST_CASE("each family is predicted by a fit without it, and rows of an unknown memory kind are not fitted",
           "[memory]") {
   // Two families use 1.1 and 1.2 times the tensors' memory. Each is predicted by a fit to the other one.
   std::vector<MemoryFitRow> rows;

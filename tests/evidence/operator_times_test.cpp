@@ -114,7 +114,7 @@ TEST_CASE("tables that lack a layer of the model are rejected", "[operator-times
         "no tables in or next to 'dir' are for 2 tensor-parallel ranks; measure them");
 }
 
-TEST_CASE("the tables for a run are those of its device, or of an unknown device", "[operator-times]") {
+TEST_CASE("the tables for a run come from its device, or from an unknown device", "[operator-times]") {
   OperatorTables server, card, unheard;
   server.origin.device = "NVIDIA RTX PRO 6000 Blackwell Server Edition";
   card.device_folder = "H100";

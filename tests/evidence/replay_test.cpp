@@ -46,9 +46,7 @@ double value_of(const std::vector<RunFigure>& all, std::string_view key) {
 
 }  // namespace
 
-TEST_CASE(
-    "times of recorded requests count from their arrival, and throughput from the first arrival to the last token",
-    "[recorded]") {
+TEST_CASE("request times count from arrival, and throughput from the first arrival to the last token", "[recorded]") {
   const RequestTimes t = recorded_times(case_of(run_of({{2, 1}, {3, 11}})));
   CHECK(t.first_token == std::vector{Seconds(0.5), Seconds(0.5)});
   CHECK(t.latency == std::vector{Seconds(1.5), Seconds(1.5)});
@@ -68,8 +66,7 @@ TEST_CASE("requests are served at their arrival times, pass by pass", "[recorded
   CHECK(r.times.tokens_per_s == Approx(4 / 1.01));
 }
 
-TEST_CASE("a router sends requests to dense engines by load, and engines that share experts run in lockstep",
-          "[recorded]") {
+TEST_CASE("a router balances dense engines by load, and engines that share experts run in lockstep", "[recorded]") {
   RecordedRun run = run_of({{0, 2}, {0, 2}, {0, 2}, {0, 2}});
   run.max_num_seqs = 1;
   CHECK(replay(case_of(run), even_passes()).times.latency[3].value == Approx(0.08));

@@ -45,7 +45,7 @@ TEST_CASE("a stack is recognized by whole words, except in comparisons", "[stack
   }
 }
 
-TEST_CASE("a row can name its software under a key, by the names of software profiles", "[stack]") {
+TEST_CASE("a row's key can name its software by the name of a software profile", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto stack = [&](const char* software) {
     row.software = software;
@@ -91,8 +91,7 @@ TEST_CASE("three keys of a row can name its software", "[stack]") {
   }
 }
 
-TEST_CASE("Megatron-LM's built-in attention is assumed for runs of its time, and a flash kernel for all others",
-          "[stack]") {
+TEST_CASE("Megatron-LM's built-in attention is assumed for runs of its time, otherwise flash kernels", "[stack]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   row.family = row.source.title = row.source.url = "Megatron-LM";
   row.attention = row.notes = "";

@@ -223,7 +223,7 @@ TEST_CASE("layers are divided over stages by the rule in the row", "[training-ca
   // 30 layers on 8 stages, one fewer on the first and the last: 3, 4, 4, 4, 4, 4, 4, 3.
   CHECK(layers_on("zerobubble-6.2b-m24-zb-2p", 0) == 3);
   CHECK(layers_on("zerobubble-6.2b-m24-zb-2p", 1) == 4);
-  // 46 layers in 16 x 3 chunks, one fewer in the first and the last, which thus have 0.
+  // 46 layers in 16 x 3 chunks, one fewer in the first and the last, so these have 0.
   CHECK(layers_on("zerobubble-14.6b-m128-1f1b-i", 0) == 0);
   CHECK(layers_on("zerobubble-14.6b-m128-1f1b-i", 1) == 1);
   for (const TrainingRow& row : training_rows()) {

@@ -119,8 +119,7 @@ TEST_CASE("each term of an estimator has separate parameters", "[fit]") {
   }
 }
 
-TEST_CASE("an interval covers close to 90 % of the errors on left-out families, with equal weights for families",
-          "[fit]") {
+TEST_CASE("an interval covers about 90 % of the errors on left-out families, weighted equally", "[fit]") {
   Accuracy a;
   const auto add = [&](const char* family, const char* kind, double error) {
     PredictedRow r;

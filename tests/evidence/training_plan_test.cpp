@@ -128,7 +128,7 @@ TEST_CASE("layers per stage are read from a list, and texts that are not underst
     CHECK_THAT(sentence_of(key, "by the moon"), Catch::EndsWith("\"by the moon\", which is not recognized"));
 }
 
-TEST_CASE("FSDP shards the states of its strategy", "[training-case]") {
+TEST_CASE("FSDP shards the states that its strategy names", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "mosaic-13b-s2048-512xh100_80gb-mbs16");
   row.parallelism.zero_stage = std::nullopt;
   const auto read = [&](const char* strategy) {
@@ -304,7 +304,7 @@ TEST_CASE("a published run has the same number of devices in every node, at leas
   CHECK(in_a_node("TPU v4", 32, 6144) == 3072);  // PaLM (arXiv:2204.02311): two pods of 4,096
 }
 
-TEST_CASE("a device without a preset is modeled on devices of the kind named in it", "[training-case]") {
+TEST_CASE("a device without a preset is modeled on a similar device with a preset", "[training-case]") {
   const auto like = [](const char* device) {
     HardwareSaid said;
     said.device = device;

@@ -59,7 +59,7 @@ TEST_CASE("unknown keys of latent attention are accepted", "[training-reading]")
   }
 }
 
-TEST_CASE("shared experts are counted, and a width other than the routed experts' is the total of all shared ones",
+TEST_CASE("shared experts are counted, and a width unlike the routed experts' is the sum of all shared ones",
           "[training-reading]") {
   const auto moe = [](const std::string& shared) {
     return read(vocabulary + R"(, "moe": {"experts": 64, "top_k": 6, "expert_ffn": 1408)" + shared + "}").arch.moe;

@@ -308,7 +308,7 @@ TEST_CASE("the last tenth of a text is held out, starting at a line", "[corpus]"
   CHECK(split(wide).held_out == 897);
 }
 
-TEST_CASE("the twentieth of the text before the held-out part is the validation set, and the sets share no bytes",
+TEST_CASE("the twentieth of a text before the held-out part is for validation, and the sets share no bytes",
           "[corpus]") {
   CHECK(split(std::string(1000, 'a')).validation == 850);
   std::string text;

@@ -57,7 +57,7 @@ std::string content(const std::string& header, std::size_t data) {
   return text + header + std::string(data, '\7');
 }
 
-/// The error message for such a file.
+/// The error message for a file with this header and `data` bytes of data.
 std::string refused(const std::string& header, std::size_t data) {
   const Folder folder;
   const std::string path = folder.write("x.safetensors", content(header, data));

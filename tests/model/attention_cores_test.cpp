@@ -192,8 +192,8 @@ TEST_CASE("LLMCALC_ATTENTION selects one core, and throws if that core cannot ru
 
 namespace {
 
-/// Attention over 2 sequences of 6 tokens with 4 heads of width 16. obstacle_after(change) is the obstacle to tensor
-/// cores after change(it).
+/// Attention over 2 sequences of 6 tokens with 4 heads of width 16. obstacle_after(change) returns the obstacle to
+/// tensor cores after `change` has been applied.
 struct Asked {
   alignas(16) std::array<std::uint16_t, 2 * 6 * 4 * 16> memory{};
   Attention s{.sequences = 2, .heads = 4, .kv_heads = 4, .queries = 6, .keys = 6, .qk_dim = 16, .v_dim = 16};

@@ -22,7 +22,7 @@
 
 namespace llmcalc::test {
 
-/// How kernels run. The scripts emulate and barrier-mutants set this through the environment.
+/// How kernels run. scripts/emulate and scripts/barrier-mutants set this through the environment.
 struct Emulation {
   int most_threads = 64;    ///< per block, few enough for fast tests; LLMCALC_EMULATOR_THREADS
   bool last_first = false;  ///< LLMCALC_EMULATOR_LAST_FIRST=1: warps and lanes take turns in reverse order
@@ -33,10 +33,11 @@ struct Emulation {
 };
 Emulation emulation();
 
-/// The threads of one block, each with its own stack, taking turns: a warp runs until all its lanes wait for the block
-/// or are done, then the next warp runs. A lane that waits for its warp continues in its next turn: every round begins
-/// with the same lane, so the others have caught up by then. Lanes, and threads, that wait for each other at different
-/// places are rejected. Contexts start each stack once; jumps then switch between them without system calls.
+/// The threads of one block, each with its own stack, taking turns: a warp runs until all its lanes wait for the
+/// block or are done, then the next warp runs. A lane that waits for its warp continues in its next turn: every round
+/// begins with the same lane, so the others have caught up by then. Lanes or threads that wait for each other at
+/// different places are rejected. Contexts start each stack once; jumps then switch between them without system
+/// calls.
 class Block {
  public:
   explicit Block(int size) : fibers_(static_cast<std::size_t>(size)) {

@@ -115,8 +115,7 @@ TEST_CASE("decode steps with self- and cross-attention caches give the logits of
   });
 }
 
-TEST_CASE("a changed source token changes all logits of its sequence, a changed target token only later ones",
-          "[encoder]") {
+TEST_CASE("a changed source token changes all logits of its sequence, a target token only later ones", "[encoder]") {
   each_encoder_decoder([](const test::Variant& v) {
     model::Batch b = test::tiny_batch(v.arch, v.plan, 3);
     test::Run r(v, Number::f64, true);

@@ -121,9 +121,7 @@ double off(Bench& b, Numbers& x, const Numbers& gradient) {
 
 }  // namespace
 
-TEST_CASE(
-    "an indexer selects the tokens, the groups, or the blocks before the query's block that have the largest scores",
-    "[indexer]") {
+TEST_CASE("an indexer selects the highest-scoring tokens, groups, or blocks before the query's block", "[indexer]") {
   for (const auto& [i, pooled] : {std::pair{lightning(), 0}, {blocks(), 0}, {lightning(), 2}})
     for (const Count past : {0, 6})
       for (const AttentionImpl how : {AttentionImpl::flash, AttentionImpl::naive}) {

@@ -256,7 +256,7 @@ TEST_CASE("clipping shortens a long gradient to the limit and leaves a short one
     CHECK(identical(test::gradients(r.t), before));
     CHECK(difference(Numbers{r.t.update({.rate = 0, .clip = 0})}, Numbers{norm}) < room);  // 0: no limit
     CHECK(identical(test::gradients(r.t), before));
-    CHECK(difference(Numbers{r.t.update({.rate = 0, .clip = norm / 8})}, Numbers{norm}) < room);  // norm before
+    CHECK(difference(Numbers{r.t.update({.rate = 0, .clip = norm / 8})}, Numbers{norm}) < room);  // before clipping
     CHECK(difference(Numbers{gradient_norm(r.t)}, Numbers{norm / 8}) < room);
     Numbers eighth = before;
     for (double& x : eighth) x /= 8;

@@ -67,7 +67,7 @@ Matrix turned(const Matrix& a) {
     for (std::size_t j = 0; j < a[0].size(); ++j) b[j][i] = a[i][j];
   return b;
 }
-/// a A + b B
+/// a x + b y
 Matrix sum(double a, const Matrix& x, double b, const Matrix& y) {
   Matrix c = x;
   for (std::size_t i = 0; i < x.size(); ++i)

@@ -130,7 +130,7 @@ void check(const std::string& name, const Arch& arch) {
 
 }  // namespace
 
-TEST_CASE("every preset runs, has the engine's parameter counts in every component, and has unique parameter names",
+TEST_CASE("every preset runs, matches the engine's parameter counts by component, and has unique names",
           "[parameters]") {
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f32);
   for (const Builtin& b : builtin_models()) {

@@ -24,9 +24,8 @@ TEST_CASE("dynamic scaling changes the base only beyond the trained length", "[r
   CHECK(rotary(r, 4, 16).frequency[1] == Approx(1 / 12.0));
 }
 
-TEST_CASE(
-    "llama3 scaling slows pairs below one rotation, leaves pairs above four unchanged, and interpolates in between",
-    "[rotary]") {
+TEST_CASE("llama3 scaling slows pairs below one rotation, keeps pairs above four, and interpolates between",
+          "[rotary]") {
   // Over 64 trained tokens a pair of frequency f makes 64 f / 2 pi rotations: 10.2, 2.55 and 0.64 for 1, 1/4 and 1/16.
   const Rope r{.base = 64, .scaling = RopeScaling::llama3, .factor = 8, .trained = 64};
   const std::vector<double> f = rotary(r, 6, 1).frequency;

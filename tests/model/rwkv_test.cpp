@@ -39,8 +39,7 @@ TEST_CASE("RWKV-7 stays finite in one long chunk, since no quotient of decays ov
   CHECK(std::all_of(all.begin(), all.end(), [](double g) { return std::isfinite(g); }));
 }
 
-TEST_CASE("a prompt of RWKV-7 in parts of any length leaves the same states and last tokens as the whole prompt",
-          "[rwkv]") {
+TEST_CASE("a prompt of RWKV-7 in parts of any length leaves the states and last tokens of the whole prompt", "[rwkv]") {
   for (const Count chunk : {0, 4}) {
     test::Run run(of(chunk, 16), Number::f64);
     const std::vector<std::int64_t> ids{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};

@@ -49,8 +49,7 @@ TEST_CASE("chunks of any size have the loss and gradients of the sequential form
   }
 }
 
-TEST_CASE("a state that decays almost fully within a chunk stays finite, since no quotient of decays overflows",
-          "[state]") {
+TEST_CASE("a state that decays almost fully within a chunk stays finite", "[state]") {
   for (const Sized sized : in_chunks) {
     const test::Variant v = hybrid(sized(8));
     test::Run r(v, Number::f32);

@@ -71,7 +71,7 @@ TEST_CASE("threads that wait for a loop or its end sleep", "[workers]") {
   const Threads some(3);
   const double before = computed();
   for (int i = 0; i < 5; ++i) {
-    share_out(2, [](Count n) { sleep_for(n == 0 ? 40 : 0); });  // all but one wait for its end
+    share_out(2, [](Count n) { sleep_for(n == 0 ? 40 : 0); });  // all threads but one wait for the loop's end
     sleep_for(40);
   }
   // In 400 ms one thread that is awake would compute for 400 ms; sleeping threads wake ten times for 20 microseconds.

@@ -5,7 +5,7 @@
 
 namespace llmcalc::test {
 
-/// The architecture with n MTP modules like its last layer, and a plan that uses all n.
+/// The architecture with n MTP modules of the same form as its last layer, and a plan that uses all n.
 Variant with_modules(const char* name, const Arch& arch, Count n);
 
 std::vector<Variant> further_variants();

@@ -55,7 +55,7 @@ double step(const Layout& layout, const std::string& costs) {
 
 }  // namespace
 
-TEST_CASE("if only compute takes time, a step takes 6 FLOPs per matmul weight and token, plus 12 S^2 D per layer",
+TEST_CASE("if only compute takes time, a step takes 6 FLOPs per weight and token, plus 12 S^2 D per layer",
           "[oracle][resources]") {
   const double weights = 6 * tokens * (layers * products + head);
   const double scores = 3 * layers * 2 * (2 * tokens * tokens * width);  // two matmuls, and twice as many backward
@@ -63,9 +63,8 @@ TEST_CASE("if only compute takes time, a step takes 6 FLOPs per matmul weight an
         Approx(micro_batch_count * (weights + scores) / 1e12).epsilon(1e-6));
 }
 
-TEST_CASE(
-    "if only memory traffic takes time, a token reads weights and cache, and an update moves 30 bytes per parameter",
-    "[oracle][resources]") {
+TEST_CASE("if only memory takes time, a token reads weights and cache, and an update 30 B per parameter",
+          "[oracle][resources]") {
   const std::string slow = R"({"memory": {"bandwidth": "1 GB/s"}})";
   Plan p = plan_of();
   p.roofline = Roofline::step;
@@ -90,15 +89,14 @@ TEST_CASE("if only one link level takes time, a ring all-reduce moves 2 (n - 1)/
         Approx(0.5 * 6 * numbers / 1e9).epsilon(1e-6));
 }
 
-TEST_CASE("if only messages take time, two stages pass two micro-batches forward and back in the time of four messages",
+TEST_CASE("if only messages take time, two stages run two micro-batches in the time of four messages",
           "[oracle][resources]") {
   const double message = 2 * tokens * width / 1e9;
   CHECK(step({.pp = 2}, R"({"link": {"bandwidth": "1 GB/s"}})") == Approx(2 * 2 * message).epsilon(1e-6));
   CHECK(step({.pp = 2}, R"({"link": {"latency": "1 us"}})") == Approx(2 * 2 * 1e-6).epsilon(1e-6));
 }
 
-TEST_CASE("if only latency takes time, an all-reduce takes 2 (n - 1) latencies, with one per layer, table and head",
-          "[oracle][resources]") {
+TEST_CASE("if only latency takes time, each all-reduce of a step takes 2 (n - 1) latencies", "[oracle][resources]") {
   CHECK(step({.dp = 2}, R"({"link": {"latency": "1 us"}})") == Approx(2 * (layers + 2) * 1e-6).epsilon(1e-6));
   CHECK(step({.dp = 4}, R"({"network": {"latency": "1 us"}})") == Approx(2 * (layers + 2) * 1e-6).epsilon(1e-6));
   // Tensor parallelism: two all-reduces per layer forward and two backward, one for the table, one for the head's

@@ -245,7 +245,7 @@ TEST_CASE("T5 trains on equally long sources and targets, with the FLOPs of the 
   });
 }
 
-TEST_CASE("layers of 2026 models save for backward as many bytes as the stored-tensor table states",
+TEST_CASE("the bytes that layers of 2026 models save for backward match the stored-tensor table",
           "[textbook][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;

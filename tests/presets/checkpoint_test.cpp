@@ -306,7 +306,7 @@ TEST_CASE("an unrecognized tensor explains at most as many missing parameters as
   constexpr Count missing = 2 * 3 * 256 * (600 - 512);
   CHECK(refused(600, missing - 1));
   CHECK_FALSE(refused(600, missing));
-  CHECK(refused(500, 7));  // the file has more
+  CHECK(refused(500, 7));  // the file has more parameters than the config
 }
 
 TEST_CASE("tensors of a vision encoder that the config describes cause no caveat", "[checkpoint][towers]") {

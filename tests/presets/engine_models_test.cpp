@@ -319,7 +319,7 @@ TEST_CASE("GPT-2 124M's logits in the compute format are as large as in llm.c", 
   CHECK(narrow.activations - wide.activations == Bytes(4 * 64 * 1024));  // a float32 log-sum-exp per token
 }
 
-TEST_CASE("layers of shipped models save for backward as many bytes as the stored-tensor table states",
+TEST_CASE("the bytes that layers of shipped models save for backward match the stored-tensor table",
           "[textbook][engine]") {
   for_each_model([](const Arch& a) {
     const Plan p{.seq = 64, .micro_batch = 1, .global_batch = 1};

@@ -69,7 +69,7 @@ json::Value sala() {
 
 }  // namespace
 
-TEST_CASE("Ring-mini-linear's parameter count matches its modules, with lightning attention in four of five layers",
+TEST_CASE("Ring-mini-linear's parameter count matches its modules, with one softmax layer in five",
           "[import][family]") {
   const Tensors full = together({projections(2048, 16, 4, 128), qk_norms()});
   const Arch a = check_tensors(

@@ -144,7 +144,7 @@ TEST_CASE("Nemotron-NAS layers may differ in KV heads and lack attention or an M
   CHECK(cache_elements_per_token(a) == 2 * 8 * (2 * 4 + 2 * 2 + 1));
 }
 
-TEST_CASE("a Nemotron-NAS MLP is 2/3 of its factor wide, rounded up to a multiple of 256, or has a stated width",
+TEST_CASE("a Nemotron-NAS MLP is 2/3 of its factor wide, rounded up to 256, or has a stated width",
           "[import][family]") {
   const auto width = [](double factor) { return arch(tiny({{'a', {8, factor}}}, "a")).mlp_width; };
   CHECK(width(6) == 256);    // 2 x 6 x 64 / 3 = 256

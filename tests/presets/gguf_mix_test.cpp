@@ -30,7 +30,7 @@ struct PublishedFile {
 // lmstudio-community/Meta-Llama-3-8B-Instruct-GGUF. Two files of a repository share a header, which verifies both;
 // other headers are derived from their file and these rules. Header 0: tensor bytes that llama.cpp reports for
 // unsloth/gemma-3-27b-it-GGUF and gpt-oss-120b.
-TEST_CASE("llama-quantize's mixes take as many bytes as published files", "[mix]") {
+TEST_CASE("llama-quantize's mixes match the sizes of published files", "[mix]") {
   constexpr Count rotary = 4 * 64;
   for (const PublishedFile& f : {PublishedFile{"llama-2-7b", "q4_k_m", 4081004224, 741056},
                                  PublishedFile{"llama-2-7b", "q8_0", 7161089728, 741056},
@@ -80,8 +80,7 @@ TEST_CASE("Phi-4-mini's file differs only in the type of its fused projections",
   CHECK(bytes_under("phi-4-mini", "q4_k_m") - today + then == 2491874688 - header);
 }
 
-TEST_CASE("a mix keeps norms, biases and routers in float32 and is named after the format of most parameters",
-          "[mix]") {
+TEST_CASE("a mix keeps norms, biases and routers in float32 and is named after its most common format", "[mix]") {
   const auto formats = [](const char* model, std::string_view mix) {
     return weight_formats_text(gguf_mix(load_model(model).arch, mix, ""));
   };

@@ -60,8 +60,7 @@ TEST_CASE("a gated DeltaNet's fused q, k and v have the quantization type of a v
 
 // The table of 262144 x (35 layers x 256) has the type of the head, which is the token embedding: Q6_K.
 // per_layer_model_proj stays in 16 bits.
-TEST_CASE("a table of per-layer inputs has the tied head's quantization type, and its projection is not quantized",
-          "[mix]") {
+TEST_CASE("a per-layer input table has the tied head's type, and its projection is not quantized", "[mix]") {
   constexpr Count d = 1536, width = 35 * 256;
   for (const MixedTensor& t : mixed_tensors(load_model("gemma-4-e2b").arch, "q4_k_m", "gemma4_text")) {
     if (t.component != Component::embedding || t.columns == 1) continue;
@@ -100,8 +99,8 @@ TEST_CASE("AltUp's and LAuReL's matrices are not quantized", "[mix]") {
 }
 
 // RWKV-7 1.5B: no rule matches its MLPs and mixers, so all are in the base type. The low-rank matrices of the decay
-// (rank 96) are in float32; those of the step, the gate and, from layer 1 on, the values (ranks 96, 256, 64) are in 16
-// bits.
+// (rank 96) are in float32; those of the step, the gate and, except in layer 0, the values (ranks 96, 256, 64) are in
+// 16 bits.
 TEST_CASE("RWKV's matrices have the base type, and its low-rank matrices are not quantized", "[mix]") {
   constexpr Count d = 2048, n = 24, v = 65536, f = 8192;
   constexpr Count matrices = n * (4 * blocks(d, d, q4_k) + 2 * blocks(f, d, q4_k));
@@ -161,7 +160,7 @@ TEST_CASE("Ling 2.0 has one fused matrix where Ling 1.5 has three", "[mix]") {
   const auto tensors = [&] { return mixed_tensors(model.arch, "q4_k_m", model.family).size(); };
   const std::size_t fused = tensors(), layers = static_cast<std::size_t>(model.arch.layers);
   model.arch.qk_norm = QkNorm::none;
-  const std::size_t norms = layers;  // one operator for both
+  const std::size_t norms = layers;  // one operator normalizes both q and k
   CHECK((tensors() + norms == fused + 2 * layers || tensors() + 2 * norms == fused + 2 * layers));
 }
 

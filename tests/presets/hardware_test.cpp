@@ -178,8 +178,7 @@ TEST_CASE("the host link is PCI Express unless a file states another", "[hardwar
   CHECK(host("m4-max").link.value == 0);
 }
 
-TEST_CASE("NVSwitches from Hopper on reduce in the network, and other links only if their file states it",
-          "[hardware]") {
+TEST_CASE("NVSwitches since Hopper reduce in the network, and other links only if their file states it", "[hardware]") {
   for (const char* name : {"h100", "h200", "h800", "h20", "b200", "b300", "gb200", "gb300"}) {
     CHECK(load_hardware(name).cluster.levels[0].reduces);
     CHECK_FALSE(load_hardware(name).cluster.levels[1].reduces);

@@ -92,7 +92,7 @@ TEST_CASE("InternVL's language model is read from its llm_config", "[import][fam
              Catch::Contains("c.json, \"llm_config\": model_type \"internlm9\" is not supported"));
 }
 
-TEST_CASE("Phi-4 multimodal's text model matches its modules, and its encoders and adapters are counted separately",
+TEST_CASE("Phi-4 multimodal's text model matches its modules, and encoders and adapters count separately",
           "[import][family]") {
   check_tensors(
       phi4mm,

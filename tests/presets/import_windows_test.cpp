@@ -31,7 +31,7 @@ TEST_CASE("a window as long as the context is no window", "[import]") {
   CHECK(arch(small("mixtral", "")).local == LocalAttention{});
 }
 
-TEST_CASE("Qwen has windows only with use_sliding_window, from max_window_layers on", "[import]") {
+TEST_CASE("Qwen has windows only with use_sliding_window, starting at layer max_window_layers", "[import]") {
   CHECK(arch(small("qwen2", R"("sliding_window": 16, "max_window_layers": 5)")).local == LocalAttention{});
   const std::string on = R"("use_sliding_window": true, "sliding_window": 16, "max_window_layers": 5)";
   CHECK(arch(small("qwen2", on)).local == LocalAttention{{16}, layers({5, 6, 7})});

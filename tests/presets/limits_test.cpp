@@ -29,7 +29,7 @@ bool fits(const Arch& a, const Plan& p, const Device& d) {
 
 }  // namespace
 
-TEST_CASE("the largest batch and the longest context of every model fit on every device, and one more does not",
+TEST_CASE("every model's largest batch and longest context fit on every device, and one more does not",
           "[contract][presets]") {
   const std::vector<Device> devices = devices_by_memory();
   CHECK(devices.size() > 20);

@@ -77,7 +77,7 @@ TEST_CASE("weights whose format is inferred from the name have that format's siz
   CHECK(bytes(load_model("llama-3.1-8b-fp32")) == 2 * 16060522496);
 }
 
-TEST_CASE("a name with the preset's own format changes nothing", "[meant]") {
+TEST_CASE("a format in a name that equals the preset's format changes nothing", "[meant]") {
   CHECK(load_model("deepseek-v3-fp8").weights == load_model("deepseek-v3").weights);
   CHECK(load_model("deepseek-v3-fp8").products == load_model("deepseek-v3").products);
   CHECK(load_model("gpt-oss-120b-mxfp4").weights == load_model("gpt-oss-120b").weights);

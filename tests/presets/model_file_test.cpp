@@ -110,7 +110,7 @@ TEST_CASE("chunked attention in a model file round-trips", "[model_file]") {
   CHECK_FALSE(written.contains("sliding_window"));
 }
 
-TEST_CASE("the head width is optional if heads divide the hidden size", "[model_file]") {
+TEST_CASE("the head width is optional if the heads divide the hidden size evenly", "[model_file]") {
   CHECK(read(without("/attention/head_width")).arch.head_dim == 64);
   json::Value v = without("/attention/head_width");
   v["hidden"] = 770;

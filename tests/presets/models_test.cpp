@@ -97,6 +97,6 @@ TEST_CASE("shipped models state the checkpoint parameters outside the model", "[
     return card.stored.value_or(0) - *card.published;
   };
   CHECK(stored("falcon-7b.json") == 65024 * 4544);        // the tied head, stored twice
-  CHECK(stored("starcoder-15.5b.json") == 49152 * 6144);  // likewise
+  CHECK(stored("starcoder-15.5b.json") == 49152 * 6144);  // the tied head, stored twice
   CHECK(stored("llama-2-7b.json") == 32 * 64);            // rotary frequencies, one per layer and pair of dimensions
 }

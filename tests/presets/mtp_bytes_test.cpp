@@ -144,9 +144,8 @@ TEST_CASE("the matrix that joins two inputs is packed if a quantization block na
   CHECK(added(released("Qwen3.5-27B", block)) == 849398784 - join + 4 + 4);  // scales of the matrix and its input
 }
 
-TEST_CASE(
-    "one of several MTP modules has its share of the bytes, and each of two ranks has half of every sharded matrix",
-    "[quantized][mtp]") {
+TEST_CASE("one of several MTP modules has its share of the bytes, and two ranks halve every sharded matrix",
+          "[quantized][mtp]") {
   const ModelCard card = released("MiMo-V2-Flash", nvfp4("model.mtp.layers.*"));
   REQUIRE(card.arch.mtp.modules == 3);
   CHECK(3 * added(card, 1) == added(card, 3));

@@ -1,4 +1,4 @@
-// Presets of models published only in fewer than 16 bits have as many bytes as their checkpoints.
+// Presets of models published only in fewer than 16 bits match the bytes of their checkpoints.
 
 #include <string>
 
@@ -64,7 +64,7 @@ TEST_CASE("a preset of a model published in low precision has the formats and by
 }
 
 // The index's total_size: openai/gpt-oss-20b.
-TEST_CASE("the gpt-oss presets have as many bytes as their checkpoints", "[quantized]") {
+TEST_CASE("the gpt-oss presets match the bytes of their checkpoints", "[quantized]") {
   CHECK(bytes(load_model("gpt-oss-20b")) == 13761264768);
   // 36 layers of 128 experts: a one-byte scale per 32 elements of 4 bits. Hugging Face counts elements and scales.
   const ModelCard large = load_model("gpt-oss-120b");
@@ -85,7 +85,7 @@ TEST_CASE("the Kimi K2.5 preset matches the bytes of its checkpoint except for 6
 // moonshotai/Kimi-K3: 1560860324864 bytes. Convolutions, step biases, decays and gated norms of 69 layers are in
 // float32 instead of bf16. Not counted here: 896 router biases in each of 92 layers, and the unused ones of 128 decays
 // for 96 heads.
-TEST_CASE("the Kimi K3 preset has as many bytes as its checkpoint", "[quantized]") {
+TEST_CASE("the Kimi K3 preset matches the bytes of its checkpoint", "[quantized]") {
   const ModelCard card = load_model("kimi-k3");
   constexpr Count wider = 10174464 + 847872 + 69 * (96 + 128), biases = 92 * 896, unused = 69 * (128 - 96);
   CHECK(bytes(card) + card.media_encoders.bytes().value + 2 * wider + 4 * (biases + unused) == 1560860324864);
@@ -94,7 +94,7 @@ TEST_CASE("the Kimi K3 preset has as many bytes as its checkpoint", "[quantized]
 // deepseek-ai/DeepSeek-V3.2: 685396921376 elements, including float32 scales; 681408069632 are in fp8. Not counted
 // here: the MTP module's own table and head, and 256 biases in each of 59 routers. The LayerNorm of the indexer's keys
 // has a bias.
-TEST_CASE("the DeepSeek V3.2 preset has as many elements as its checkpoint", "[quantized]") {
+TEST_CASE("the DeepSeek V3.2 preset matches the element count of its checkpoint", "[quantized]") {
   const ModelCard card = load_model("deepseek-v3.2");
   constexpr Count in_fp8 = 681408069632, tables = Count{2} * 129280 * 7168, biases = 59 * 256;
   const Count numbers = parameters(card.arch).total + mtp_parameters(card.arch).total;
@@ -105,7 +105,7 @@ TEST_CASE("the DeepSeek V3.2 preset has as many elements as its checkpoint", "[q
 // XiaomiMiMo/MiMo-V2-Flash: 309785318400 elements, including float32 scales. Not counted here: 256 biases in each of 47
 // routers, and 576 unexplained elements, as many as sinks of 9 full layers. The total leaves scales for all matrices
 // except attention's output projections, which would have 32 x 64 each.
-TEST_CASE("the MiMo V2 Flash preset has as many elements as its checkpoint", "[quantized]") {
+TEST_CASE("the MiMo V2 Flash preset matches the element count of its checkpoint", "[quantized]") {
   const ModelCard card = load_model("mimo-v2-flash");
   constexpr Count q = Count{12288} * 4096, mlp = Count{3} * 16384 * 4096, experts = Count{47} * 256 * 3 * 2048 * 4096;
   constexpr Count windows = q + (1536 + 1024) * 4096, whole = q + (768 + 512) * 4096;

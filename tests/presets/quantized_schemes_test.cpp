@@ -9,7 +9,7 @@ using namespace llmcalc::test;
 
 // AutoGPTQ, nn_modules/qlinear: qweight, a 16-bit scale and a zero point per group, g_idx as int32 per column with or
 // without desc_act, and a bias; in GPTQModel only layers with a bias in the model have one.
-TEST_CASE("GPTQ layers have group indices and biases for all bits and groups", "[schemes]") {
+TEST_CASE("GPTQ layers have group indices and biases for all bit widths and group sizes", "[schemes]") {
   const auto block = [](int bits, int group, const std::string& more = "") {
     return R"({"quant_method": "gptq", "bits": )" + std::to_string(bits) + R"(, "group_size": )" +
            std::to_string(group) + more + "}";

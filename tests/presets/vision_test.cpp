@@ -43,7 +43,7 @@ constexpr Count small_clip_numbers = 8 + 96 + 80 + 32 + 2 * (288 + 144 + 136 + 3
 
 }  // namespace
 
-TEST_CASE("an encoder and its projector have as many parameters as their checkpoint", "[import][towers]") {
+TEST_CASE("an encoder and its projector match the parameter count of their checkpoint", "[import][towers]") {
   const json::Value rows = media_encoder_rows();
   REQUIRE(rows.size() == 37);
   for (const json::Value& row : rows) {

@@ -153,8 +153,7 @@ TEST_CASE("a stopped search for the largest value reports the stop", "[search]")
   CHECK(r.tried.empty());
 }
 
-TEST_CASE("a model with another number of layers keeps its first layers and continues the pattern of its last ones",
-          "[search]") {
+TEST_CASE("a model with another number of layers keeps its first layers and continues its last pattern", "[search]") {
   Arch a = even();
   a.layers = 8;
   a.moe.experts = 4;

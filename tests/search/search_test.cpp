@@ -21,7 +21,7 @@ std::vector<Space> small_spaces() {
   estimated.plan.efficiency = 0.5;
   estimated.plan.overlap = 0.3;
   all.push_back(estimated);
-  Space tied = all[0];  // in some schedules the first and last stage have a token embedding each
+  Space tied = all[0];  // in some schedules the first and the last stage each have a token embedding
   tied.arch.tied_head = true;
   tied.gpus = {4};
   tied.best = 100000;  // all plans
@@ -188,8 +188,7 @@ TEST_CASE("a search with blocks that stay wide equals train()", "[search]") {
   CHECK(std::any_of(r.best.begin(), r.best.end(), [](const Found& f) { return f.candidate.pp > 1; }));
 }
 
-TEST_CASE("if tensors of all layers do not fit, recomputing a block of layers is faster than recomputing all",
-          "[search]") {
+TEST_CASE("if not all layers' tensors fit, recomputing a block of layers beats recomputing all", "[search]") {
   Space s = space_of(with_layers(llama31_8b(), 16), 4, 0, 4096, 32);
   s.fixed = {.tp = 4, .pp = 1, .micro_batch = 2, .sp = true};
   Candidate plan{.gpus = 4, .tp = 4, .micro_batch = 2, .sp = true, .recompute = Recompute::full, .block = 8};

@@ -23,7 +23,7 @@ Bytes sum(const EngineMemory& m) { return m.weights + m.activations + m.librarie
 
 }  // namespace
 
-TEST_CASE("a static share holds weights and cache, with activations outside", "[engine-memory]") {
+TEST_CASE("a static share of memory covers weights and cache, but not activations", "[engine-memory]") {
   const EngineMemory share = memory(CacheGrant::share, device), fixed = memory(CacheGrant::static_share, device);
   CHECK(fixed.kv_cache == share.kv_cache + share.activations);
   CHECK(fixed.granted == device + share.activations);

@@ -38,7 +38,7 @@ Layout tensor_ranks(Count n) {
 
 }  // namespace
 
-TEST_CASE("an engine's activations are those of one MLP plus three hidden states", "[engine-memory]") {
+TEST_CASE("an engine's activations are one MLP's plus three hidden states", "[engine-memory]") {
   const Arch arch = even_llama();
   for (const Count t : {1, 2}) {
     // 2 T (3 f/t + 4 h)

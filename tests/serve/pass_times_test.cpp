@@ -76,7 +76,7 @@ Plan drafting(Count modules, Count batch) {
   p.mtp = modules;
   return p;
 }
-/// n sequences that verify `drafts` and draft as many.
+/// n sequences that verify `drafts` drafted tokens and draft the same number.
 PassWork verifying(Count n, Count context, Count drafts) {
   PassWork w;
   w.decoding = w.drafting = n;
@@ -155,5 +155,5 @@ TEST_CASE("a chunk scores the remaining pairs of its prompt", "[pass-times]") {
   CHECK(chunk_work(60, 40, {}).keys == 100);
   const Reach window{.tokens = 16};
   CHECK(chunk_work(60, 40, window).pairs == 40 * 16);
-  CHECK(chunk_work(60, 40, window).keys == 55);  // the last 15 before it, and its own
+  CHECK(chunk_work(60, 40, window).keys == 55);  // the last 15 keys before the chunk, and the chunk's own keys
 }

@@ -33,7 +33,7 @@ class PlainServer {
     Count computed = 0, generated = 0;
     Count own_blocks = 0;             ///< outside of chains
     Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
-    Count arrival = 0;                ///< rank
+    Count arrival = 0;                ///< index in order of arrival
     Count now = 0;                    ///< tokens in the pass
     bool decoding = false;            ///< has produced a token since its last preemption
     bool swapped = false;

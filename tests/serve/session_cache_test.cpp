@@ -27,7 +27,8 @@ PassTimes fast() {
   return t;
 }
 
-/// The prefix-cache hit rate of a server with that many blocks on the turns' history, at `rate` turns per second.
+/// Prefix-cache hit rate of a server with `blocks` blocks, for turns that arrive at `rate` per second and reuse their
+/// history.
 double simulated(Count blocks, double rate) {
   const RequestTraffic t = open_traffic({.count = 4000,
                                          .interval = {.kind = Kind::exponential, .mean = 5 / rate},

@@ -64,7 +64,7 @@ TEST_CASE("capacity equals the answer rate of an overloaded simulated server", "
   CHECK(chat.simulated(2 * s.capacity, 4000).request_rate == Approx(s.capacity).epsilon(0.05));
 }
 
-TEST_CASE("capacity bounds contain the rates of simulated servers for long and short prompts, whole and in chunks",
+TEST_CASE("capacity bounds contain the rates of simulated servers for all prompts, whole and in chunks",
           "[serve][steady-state]") {
   const Chat chat;
   for (const Count budget : {256, 1024, 8192})

@@ -44,7 +44,7 @@ class Stream;
 Stream& stream_of(const void* handle);
 
 /// Requires that every handle has been destroyed.
-void require_no_handles();          ///< of the runtime
-void require_no_product_handles();  ///< of cuBLASLt
+void require_no_handles();          ///< handles of the runtime
+void require_no_product_handles();  ///< handles of cuBLASLt
 
 }  // namespace llmcalc::standin

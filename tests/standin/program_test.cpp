@@ -154,7 +154,7 @@ TEST_CASE("a GPU learns a text and continues it", "[program]") {
   CHECK(failure("generate " + checkpoint + " line --tokens 8 --compare-kv-cache --temperature 0").empty());
 }
 
-TEST_CASE("calibration follows the rules of the runtime, and a device whose kernels take no time is rejected",
+TEST_CASE("calibration follows the runtime's rules, and rejects a device whose kernels take no time",
           "[program][long]") {
   const std::string out = llmcalc::test::scratch() + "/calibrated.json";
   check_sentence(on_standin("calibrate --out " + out), "inconsistent measurements");
