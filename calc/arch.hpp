@@ -122,14 +122,14 @@ struct LocalAttention {
   constexpr bool operator==(const LocalAttention&) const = default;
 };
 
-/// Layers whose mixer differs from the Arch's own, and the reach of their attention.
+/// A mixer other than the Arch's, the layers that use it, and the reach of their attention.
 struct LayerMixer : Mixer {
   Reach reach{};
   LayerSet layers;
   constexpr bool operator==(const LayerMixer&) const = default;
 };
 
-/// Layers whose dense MLP differs in width from the Arch's own; width 0: no MLP.
+/// Layers with a dense MLP of another width than the Arch's; width 0: no MLP.
 struct LayerMlp {
   Count width = 0;
   LayerSet layers;
@@ -159,8 +159,8 @@ struct PerLayerInput {
 };
 
 /// Multi-token prediction (MTP): modules that predict tokens beyond the next one (DeepSeek-V3, arXiv:2412.19437, 2.2).
-/// For token i, module k reads the result of module k - 1 (the first module: of the model's last layer) and the
-/// embedding of token i + k, each with a separate norm, and predicts token i + k + 1:
+/// For token i, module k normalizes the result of module k - 1 (module 1: the result of the model's last layer) and
+/// the embedding of token i + k, each with its own norm, and predicts token i + k + 1:
 ///   result = layer(W [norm(previous result) ; norm(embedding)]),  logits = head(norm(result))
 /// Parameters per module: W (2 hidden x hidden), the layer, 2 norms, and any separate final norm, table and head.
 struct Mtp {
@@ -211,9 +211,10 @@ struct Arch : Mixer {
 
   Repeats repeats;
   Count streams = 1;      ///< residual streams, mixed around each half of a layer (hyper-connections; DeepSeek-V4)
-  bool altup = false;     ///< alternating updates: the residual streams are predicted before a layer, which reads the
-                          ///< first prediction, and corrected with its result (arXiv:2301.13310; Gemma 3n)
-  Count laurel_rank = 0;  ///< rank of a normed branch parallel to attention (LAuReL, arXiv:2411.07501); 0: absent
+  bool altup = false;     ///< alternating updates: a layer reads the first of the predicted residual streams, and its
+                          ///< result corrects all of them (arXiv:2301.13310; Gemma 3n)
+  Count laurel_rank = 0;  ///< rank of a low-rank branch with a norm, parallel to attention (LAuReL,
+                          ///< arXiv:2411.07501); 0: absent
 
   NormKind norm = NormKind::layer_norm;
   NormPlacement norm_placement = NormPlacement::pre;
@@ -229,10 +230,11 @@ struct Arch : Mixer {
   Count added_rows = 0;          ///< with relative positions: rows of a learned table added to the embedding (MPNet)
   bool layer_distances = false;  ///< relative positions: one table per layer instead of one per stack (uMT5)
 
-  Count residual_block = 0;  ///< layers per block of attention residuals: sub-layers and the head read a mix of the
-                             ///< residual stream and the streams saved at block starts, weighted by a learned query and
-                             ///< a norm, 2 hidden parameters each (Kimi K3, arXiv:2607.24653, 2.2); 0: no mix
-  PerLayerInput per_layer;   ///< width 0: absent
+  Count residual_block = 0;   ///< layers per block of attention residuals: sub-layers and the head read a weighted sum
+                              ///< of the residual stream and the streams saved at block starts. A learned query and a
+                              ///< norm, 2 hidden parameters per sum, determine the weights (Kimi K3, arXiv:2607.24653,
+                              ///< 2.2). 0: no sums
+  PerLayerInput per_layer;    ///< width 0: absent
   bool output_scale = false;  ///< every layer's result is multiplied by a learned scalar
 
   ModelHead head;

@@ -5,9 +5,9 @@
 namespace llmcalc {
 namespace {
 
-/// Whether a level joins every group of kind `g`. Groups form consecutive blocks of devices with their ranks
-/// interleaved. Unless a level consists of whole blocks, some block, and therefore one of its groups, crosses a
-/// boundary.
+/// Whether a level joins every group of kind `g`. Groups of a kind form consecutive blocks of devices, in which their
+/// ranks are interleaved. Unless a level consists of whole blocks, some block crosses a boundary of the level, and so
+/// does one of its groups.
 bool joins(const Link& level, const Layout& l, Group g) {
   const Lines all = lines(l, g);
   const Line& outer = all.outer.ranks > 1 ? all.outer : all.inner;

@@ -32,10 +32,10 @@ bool reduces(const Cluster& c);
 /// Whether the innermost level joins all ranks of every group of kind `g`.
 bool is_inside(const Cluster& c, const Layout& l, Group g);
 
-/// The link that all ranks of a group share: the innermost level that joins every group of its kind, over which a flat
-/// ring runs; bandwidth 0 if there is no such link. Groups that do not divide evenly into nodes cross boundaries, and a
-/// step waits for the slowest: with groups of 3 in nodes of 8, the third is on devices 6, 7 and 8, so all use the
-/// network. On a torus, the link covers the part that the group occupies.
+/// The link that a flat ring over a group uses: the innermost level that joins every group of its kind; bandwidth 0
+/// if there is no such link. If groups do not divide evenly into nodes, some cross a node boundary, and a step waits
+/// for the slowest: with groups of 3 in nodes of 8, the third group is on devices 6, 7 and 8, so all groups count as
+/// using the network. On a torus, the link covers the part that the group occupies.
 Link group_link(const Cluster& c, const Layout& l, Group g);
 
 }  // namespace llmcalc

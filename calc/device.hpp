@@ -15,7 +15,7 @@ struct Link {
   Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so no group can use it
   BytesPerSecond bandwidth;
   Seconds latency{};
-  bool reduces = false;  ///< its switches sum the data of all ranks and send the sum to every rank
+  bool reduces = false;  ///< its switches can sum the data of all ranks and send the sum to every rank
   Torus torus{};    ///< torus of the joined devices, or of a group's ranks; `bandwidth` is then the sum over a device's
                     ///< links
   Count wraps = 0;  ///< cube side: axes are rings if all are multiples of it; 0: only whole axes are rings
@@ -26,10 +26,10 @@ struct LinkRates {
   double inside = 1, between = 1;  ///< achieved share of the bandwidth on the innermost level and on outer levels
   Seconds round_inside{}, round_between{};  ///< time of one round; the link's own latency if that is longer
   Seconds start{};                          ///< time to start a collective
-  /// Whether short messages use trees between nodes, so that each pass of a collective of n ranks takes at most 2
+  /// Whether short messages use trees between nodes. If so, each pass of a collective over n ranks takes at most 2
   /// log2(n) + 4 rounds.
   bool trees = false;
-  /// Bandwidth share and time of a round, on the innermost level or an outer one.
+  /// Achieved share of the bandwidth, and the time of a round, on an outer level or on the innermost level.
   constexpr double share(bool outer) const { return outer ? between : inside; }
   constexpr Seconds round(bool outer) const { return outer ? round_between : round_inside; }
   constexpr bool operator==(const LinkRates&) const = default;
@@ -49,8 +49,8 @@ constexpr std::array<T, peak_count> for_each_format(T x) {
   return all;
 }
 
-/// Fractions of the datasheet's peaks, measured on the device or estimated from its architecture and software. An
-/// unknown field has the value that disables its term.
+/// Fractions of the datasheet's peaks, measured on the device or estimated from its architecture and software.
+/// Defaults disable the term of an unknown field.
 struct Achieved {
   bool present = false;
   std::array<double, peak_count> matmul = for_each_format(1.0);  ///< achieved / peak FLOP/s of a large matmul
@@ -67,7 +67,8 @@ struct Achieved {
   // Rates of individual operators, by multiplication format.
   std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
   std::array<CoreRates, peak_count> plain{};           ///< flash attention without tensor cores
-  std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half the rate: n1/2 (Hockney & Jesshope 1981)
+  std::array<double, peak_count> half_matmul{};        ///< FLOPs of a matmul at half its peak rate: n1/2 (Hockney &
+                                                       ///< Jesshope 1981)
   /// Fraction of its rate that a matmul reaches if its rows do not start at multiples of 16 bytes (aligned() in
   /// roofline.hpp).
   std::array<double, peak_count> unaligned = for_each_format(1.0);
@@ -87,9 +88,9 @@ struct Achieved {
 struct HostSide {
   BytesPerSecond link, memory;
   Bytes capacity{};
-  // For decoding with weights in host memory: whether their operators run on the host instead of loading the weights
-  // over the link, the host's matmul rate, and the time to start an operator on the host, including the copy of its
-  // input.
+  // For decoding with weights in host memory. `computes`: the host runs the operators that use these weights, instead
+  // of sending the weights over the link. `compute`: the host's matmul rate. `start`: time to start an operator on
+  // the host, including the copy of its input.
   bool computes = false;
   FlopsPerSecond compute{};
   Seconds start{};

@@ -45,7 +45,7 @@ Two sum(const Two& a, const Two& b) {
   return of_ordered(s.high, s.low + (a.low + b.low));
 }
 
-/// ln 2 in two parts; the first has 32 bits, so that its product with an exponent is exact.
+/// ln 2 in two parts. The first has 32 bits, which makes its product with an exponent exact.
 constexpr double ln2_first = 0x1.62e42feep-1, ln2_second = 0x1.a39ef35793c76p-33;
 constexpr Two ln2{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 constexpr Two log2_e{0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56};
@@ -120,7 +120,7 @@ Two log_of(double x) {
   return sum(sum(product(k, ln2.high), Two{k * ln2.low, 0}), log_of_normal(n.value));
 }
 
-/// Logarithm of a number outside (0, infinity).
+/// Logarithm of x outside the interval (0, infinity).
 double log_outside(double x) {
   if (x == 0) return -infinity;
   return x > 0 ? x : not_a_number;

@@ -19,7 +19,7 @@ double log2(double x);
 double log10(double x);
 /// x^y. A negative x requires an integral y.
 double pow(double x, double y);
-/// 1 - erf(x), with a relative error below 1e-13 where the result is at least 1e-30.
+/// 1 - erf(x). The relative error is below 1e-13 for results of at least 1e-30.
 double erfc(double x);
 
 }  // namespace llmcalc::elementary

@@ -51,11 +51,11 @@ class DecodeSteps {
   const Arch& arch_;
   const Plan& plan_;
   const Layout& layout_;
-  std::optional<PassStages> stages_;  ///< absent for one stage, so that an estimate allocates no memory
-  const Cluster& cluster_;            ///< of the first stage
+  std::optional<PassStages> stages_;  ///< absent for a single stage, to avoid allocation
+  const Cluster& cluster_;            ///< cluster of the first stage
   Count end_;                         ///< length of a finished sequence in tokens
   PassCurve first_;
-  std::vector<PassCurve> more_;  ///< of the later stages
+  std::vector<PassCurve> more_;  ///< curves of the later stages
 };
 
 /// Time of a generation.
@@ -72,7 +72,7 @@ struct InferEstimate {
   bool estimated = false;
 };
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
-/// In a pipeline. `memory`: of all stages together, with the largest workspace and process.
+/// The same in a pipeline. `memory` covers all stages together, with one workspace and one process.
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages);
 
 /// The plan with a different batch.
@@ -88,8 +88,8 @@ struct Limits {
 };
 Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
 
-/// Context at which the cache of the plan's batch equals the weights: ceil(weights / (batch x bytes per token)). Absent
-/// if every layer's cache is bounded.
+/// Context at which the cache of the plan's batch is as large as the weights: ceil(weights / (batch x bytes per
+/// token)). Absent if every layer's cache is bounded.
 std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
 /// The smallest batch at which a decode step at this context is compute-bound. Absent if there is no such batch,

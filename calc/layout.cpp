@@ -5,7 +5,8 @@ namespace {
 
 Count expert_tensor_ranks(const Layout& l) { return l.etp > 0 ? l.etp : l.tp; }
 
-/// Number of ranks along an axis, in the grid of the experts' weights or in the grid of all other weights.
+/// Number of ranks along an axis. `experts`: in the grid of ranks that holds the experts, rather than the grid for
+/// all other weights.
 Count along(const Layout& l, Axis a, bool experts) {
   switch (a) {
     case Axis::tensor:
@@ -31,7 +32,7 @@ Line line(const Layout& l, Axis of, bool experts = false) {
   return all;
 }
 
-/// Lines of context-parallel ranks and replicas.
+/// The lines of a group of context-parallel ranks and data-parallel replicas, inner line first.
 Lines data_lines(const Layout& l) {
   const Line context = line(l, Axis::context), data = line(l, Axis::data);
   return context.stride <= data.stride ? Lines{context, data} : Lines{data, context};
@@ -50,7 +51,8 @@ Lines others(const Lines& all, const Lines& part) {
           {all.outer.ranks / part.outer.ranks, mul(all.outer.stride, part.outer.ranks)}};
 }
 
-/// Whether the ranks of the experts span several copies of the states, each of which holds all experts.
+/// Whether hybrid sharding is on. The experts' ranks may then span several copies of the states, each with all
+/// experts.
 bool copies_experts(const Layout& l) { return l.hsdp > 0 && along(l, Axis::data, true) > 0; }
 
 /// The ranks of one copy that hold the same experts.
@@ -93,7 +95,7 @@ Lines lines(const Layout& l, Group g) {
   return {};
 }
 
-/// Consistent with lines(), but avoids computing strides for groups along whole axes.
+/// Equal to lines().ranks(), but avoids computing strides for groups along whole axes.
 Count ranks(const Layout& l, Group g) {
   switch (g) {
     case Group::tensor:
@@ -154,7 +156,7 @@ bool heads_divide(const Arch& arch, Count ranks) {
   return true;
 }
 
-/// Whether layers need weights, or tensors other than their input, that may be in another stage.
+/// Whether a layer may need weights of another stage, or tensors from it other than the layer's input.
 bool needs_others(const Arch& arch) {
   bool shared = arch.has_repeats() || arch.residual_block > 0 || arch.per_layer.width > 0 ||
                 arch.is_encoder_decoder() || (arch.position == Position::relative && !arch.layer_distances);

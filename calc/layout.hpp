@@ -29,8 +29,8 @@ enum class Group : std::uint8_t {
   expert_data,    ///< ranks with the same experts
   shard,          ///< subset of `data` across which one copy of the states is sharded
   replica,        ///< subset of `data` with the same shard
-  expert_shard,   ///< subset of `expert_data` across which one copy of experts' states is sharded: the part inside one
-                  ///< copy of all states
+  expert_shard,   ///< subset of `expert_data` across which one copy of experts' states is sharded: its ranks within
+                  ///< one copy of all states
   expert_replica  ///< subset of `expert_data` with the same shard, one rank per copy
 };
 inline constexpr std::size_t group_count = 11;
@@ -38,10 +38,10 @@ inline constexpr std::array<std::string_view, group_count> group_names{
     "tensor",      "context", "expert",  "expert-tensor", "pipeline",      "data",
     "expert-data", "shard",   "replica", "expert-shard",  "expert-replica"};
 
-/// Kinds of parallelism in a layout's order, neighboring devices first.
+/// Axes of the device grid, one per kind of parallelism. An AxisOrder lists them from neighboring devices outward.
 enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
 using AxisOrder = std::array<Axis, 5>;
-/// The order that Megatron-Core uses.
+/// Megatron-Core's order.
 inline constexpr AxisOrder usual_order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 
 /// Tensors sharded across data-parallel ranks (ZeRO, arXiv:1910.02054).
@@ -58,8 +58,8 @@ enum class Schedule : std::uint8_t {
   one_f_one_b,  ///< one forward, one backward in the steady state (arXiv:2006.09503)
   interleaved,  ///< 1F1B with several chunks of layers per rank (arXiv:2104.04473)
   zb_h1,        ///< weight gradients fill the drain; memory as in 1F1B (arXiv:2401.10241)
-  zb_h2,        ///< no bubble if forward, input gradients and weight gradients take equal time; 2P - 1 micro-batches in
-                ///< memory (arXiv:2401.10241)
+  zb_h2,        ///< no bubble if forward, input gradients and weight gradients take equal time; up to 2P - 1
+                ///< micro-batches in memory (arXiv:2401.10241)
   zb_1p,        ///< weight gradients fill pipeline stalls; at most P micro-batches in memory (arXiv:2401.10241)
   zb_2p,        ///< as zb_1p, with at most 2P micro-batches in memory (arXiv:2401.10241)
   zb_v,         ///< two chunks per rank in a V, memory as in 1F1B (arXiv:2405.15362)
@@ -92,8 +92,8 @@ inline constexpr auto choices<ContextMethod> =
     std::array{Choice{ContextMethod::ring, "ring"}, Choice{ContextMethod::all_gather, "all-gather"},
                Choice{ContextMethod::ulysses, "ulysses"}};
 
-/// Collective algorithms on the levels of a cluster. Each level has its own algorithm; an outer level carries each
-/// rank's share of the message after the inner levels. All-to-alls and point-to-point messages have only one algorithm.
+/// Choice of the collective algorithm on each level of a cluster. After the inner levels, an outer level carries only
+/// each rank's share of the message. All-to-alls and point-to-point messages have a single algorithm.
 enum class Collectives : std::uint8_t {
   ring,        ///< rings on every level
   tree,        ///< all-reduces outside the innermost level use double binary trees (NCCL 2.4)
@@ -112,8 +112,8 @@ struct Layout {
   ContextMethod context_method = ContextMethod::ring;
   Count ep = 1;            ///< number of ranks over which experts are divided
   Count etp = 0;           ///< number of ranks across which each expert's width is sharded; 0: same as tp
-  Count expert_nodes = 0;  ///< maximum number of nodes whose experts a token may visit, with one copy of the token sent
-                           ///< per node; 0: no limit, with one copy per expert
+  Count expert_nodes = 0;  ///< maximum number of nodes whose experts a token may visit; one copy of the token is sent
+                           ///< to each node. 0: no limit; one copy is sent to each expert
   bool once_per_rank = false;  ///< a token is sent once per rank for all of its experts there (no limit on nodes)
   Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank, relative to a balanced load; at least 1
   Count pp = 1;
@@ -156,12 +156,13 @@ Lines lines(const Layout& l, Group g);
 /// Number of ranks in a group.
 Count ranks(const Layout& l, Group g);
 
-/// Classes of parameters by the grid of ranks that holds them. Experts: expert, expert-tensor and expert-data ranks.
-/// All others (embedding, head, norms, routers, adapters of these): tensor and data ranks, including context ranks.
+/// Classes of parameters, by the grid of ranks that holds them. `experts`: a grid of expert, expert-tensor and
+/// expert-data ranks. `dense`, all other parameters (embedding, head, norms, routers, adapters of these): a grid of
+/// tensor and data ranks, including context ranks.
 enum class ParameterClass : std::uint8_t { dense, experts };
 inline constexpr std::array parameter_classes{ParameterClass::dense, ParameterClass::experts};
 
-/// The groups of a class. On every pipeline rank, tensor x shard x replica ranks make up the grid.
+/// The groups of a class. The grid of every pipeline stage has tensor x shard x replica ranks.
 struct StateGroups {
   Group tensor;   ///< ranks across which the width of matrices is sharded
   Group all;      ///< ranks with the same parameters: shard x replica
@@ -199,7 +200,7 @@ constexpr Layout one_engine(const Layout& l) {
   return engine;
 }
 
-/// The same with its pipeline stages.
+/// The same engine with its pipeline stages.
 constexpr Layout staged_engine(const Layout& l) {
   Layout engine = one_engine(l);
   engine.pp = l.pp;
@@ -207,15 +208,15 @@ constexpr Layout staged_engine(const Layout& l) {
   return engine;
 }
 
-/// Reason a layout is invalid for a model. A value, not an exception.
+/// Reason a layout is invalid for a model.
 enum class LayoutFlaw : std::uint8_t {
   none,
   heads,            ///< the number of attention heads is not a multiple of the number of tensor-parallel ranks
   sequence_of_one,  ///< sequence parallelism without tensor-parallel ranks
   context_heads,    ///< Ulysses: the heads of a tensor-parallel rank do not divide evenly over the context ranks
-  context_state,  ///< context parallelism with a state that passes through a sequence in order, or with an indexer that
-                  ///< selects among the keys of all tokens
-  pipeline_state,   ///< a stage would have to send more than its result (keys and values, per-layer inputs), or its
+  context_state,    ///< context parallelism with a state that must pass through the sequence in order, or with an
+                    ///< indexer that selects among the keys of all tokens
+  pipeline_state,   ///< a stage would have to send more than its result (keys and values, per-layer inputs), or
                     ///< layers repeat the weights of layers in another stage
   context_encoder,  ///< context parallelism with an encoder-decoder or relative positions
   context_tokens,   ///< a sequence does not divide evenly over the context ranks: 2 parts per rank, 1 under Ulysses
@@ -223,10 +224,10 @@ enum class LayoutFlaw : std::uint8_t {
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp
   expert_shards,    ///< ep x etp does not divide tp x hsdp, the number of devices of one copy of the states
   expert_stages,    ///< the order puts a stage's experts on different devices from the rest of the stage
-  expert_tokens,  ///< experts on separate ranks with tensor parallelism but no sequence parallelism, so that tokens are
-                  ///< not divided
-  expert_load,    ///< expert_load is below 1 (the mean), or gives the most loaded rank more than all expert rows
-  expert_nodes    ///< the nodes that a token may visit have fewer experts than its top_k
+  expert_tokens,    ///< experts on separate ranks with tensor parallelism but without sequence parallelism, which would
+                    ///< divide the tokens
+  expert_load,      ///< expert_load is below 1 (the mean), or gives the most loaded rank more than all expert rows
+  expert_nodes      ///< the nodes that a token may visit have fewer experts than its top_k
 };
 LayoutFlaw flaw(const Arch& arch, const Layout& l);
 /// The first flaw of a layout for training on sequences of `seq` tokens.

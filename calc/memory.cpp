@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Parameters of a rank, or of its shard.
+/// Parameters of a rank, whole or sharded.
 struct NumberShares {
   const Layout& layout;
   const HeldSums& held;
@@ -53,8 +53,8 @@ HeldRows rows_of(const Prices& p, std::span<const ModelChunk> chunks) {
   return rows;
 }
 
-/// Number of elements communicated between the ranks across which one copy is sharded: `own` elements and those of
-/// experts, each counted only if sharded across several ranks. Replicas all-reduce their shards in place.
+/// Number of elements communicated between the ranks across which one copy is sharded. `own` and expert elements each
+/// count only if they are sharded across several ranks. Replicas all-reduce their shards in place.
 Count traveling(const SharedNumbers& n, const Layout& layout) {
   return add(shards(layout, ParameterClass::dense) ? n.own : 0,
              shards(layout, ParameterClass::experts) ? n.experts : 0);

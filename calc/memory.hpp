@@ -9,22 +9,22 @@
 namespace llmcalc {
 
 struct Memory {
-  Bytes weights{}, gradients{}, optimizer{};  ///< on this rank: whole tensors, or this rank's shards
+  Bytes weights{}, gradients{}, optimizer{};  ///< whole tensors or shards on this rank
   Bytes activations{};                        ///< saved for backward, over all layers
   Bytes logits{};
   Bytes media_encoders{};  ///< vision/audio encoder weights
   Bytes kv_cache{};
   Bytes workspace{};        ///< live at the peak, excluding the other fields
   Bytes gathered{};         ///< weights gathered from other ranks' shards while layers run
-  Bytes buckets{};          ///< gradients not yet reduce-scattered to the ranks' shards
+  Bytes buckets{};          ///< gradients that are not yet reduce-scattered
   Bytes collective_call{};  ///< messages between pipeline stages
-  Bytes transit{};       ///< in transit to or from the host: activations of one layer, weights of two, gradients of one
-  Bytes process{};       ///< driver, libraries and kernels before any tensor is allocated, as measured; 0 if unknown
-  Bytes total{};         ///< sum of the above
-  Bytes peak{};          ///< peak live bytes; below total if not all fields are live at once
-  Bytes host{};          ///< host memory, excluded from all other fields; activations at the device's peak
-  Count parameters = 0;  ///< parameters stored on this device
-  Count trained = 0;     ///< trained parameters stored
+  Bytes transit{};          ///< in transit to or from the host: activations and gradients of one layer, weights of two
+  Bytes process{};          ///< driver, libraries and kernels before any tensor is allocated, as measured; 0 if unknown
+  Bytes total{};            ///< sum of the above
+  Bytes peak{};             ///< peak live bytes; below total if not all fields are live at once
+  Bytes host{};             ///< host memory, excluded from all other fields; activations at the device's peak
+  Count parameters = 0;     ///< parameters stored on this device
+  Count trained = 0;        ///< trained parameters stored
 };
 
 /// Weights, gradients and optimizer state of one device.
@@ -35,8 +35,8 @@ struct States {
   Count trained = 0;                          ///< trained parameters used
 };
 
-/// States of a rank's chunks. ZeRO (arXiv:1910.02054): of n elements sharded across d ranks, each holds ceil(n/d):
-/// optimizer states from stage 1, gradients from stage 2, weights from stage 3. With expert parallelism, experts are
+/// States of a rank's chunks. With ZeRO (arXiv:1910.02054), each of d ranks holds ceil(n/d) of n elements: optimizer
+/// states from stage 1 on, gradients from stage 2 on, weights from stage 3 on. With expert parallelism, experts are
 /// sharded across the ranks that hold the same experts.
 States training_states(const Prices& prices, const Plan& plan, const Layout& layout,
                        std::span<const ModelChunk> chunks);
@@ -54,7 +54,8 @@ struct ChunkInFlight {
   Count on_host = 1;        ///< micro-batches with activations on the host, at the host's peak
 };
 
-/// Bytes that a chunk saves per micro-batch: for backward, and for weight gradients only.
+/// Bytes that a chunk saves per micro-batch. saved_bytes(): for backward. saved_for_weights(): only for weight
+/// gradients.
 Bytes saved_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
 Bytes saved_for_weights(const Prices& prices, const ModelChunk& chunk);
 
@@ -89,13 +90,13 @@ constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
   if (own) return experts ? n.all : n.own;
   return experts ? n.experts : 0;
 }
-/// Numbers of elements that data-parallel ranks may communicate.
+/// Elements that data-parallel ranks may communicate.
 struct Traveling {
   SharedNumbers layers{}, outside{};  ///< all layers; embedding and head, including a copy of the token embedding
   LargestLayer largest{};
 };
-/// Largest number of unsharded gradient elements that a rank holds at a time, counted by `of`: all gradients, or the
-/// gradients of one layer or of the embedding and the head, whichever are larger.
+/// Largest number of unsharded gradient elements that a rank holds at a time, counted by `of`. `all`: all gradients;
+/// otherwise the gradients of the largest layer, or of the embedding and the head if these are more.
 template <typename Of>
 Count gradients_at_once(const Traveling& n, bool all, const Of& of) {
   return all ? add(of(n.outside), of(n.layers)) : std::max(of(n.outside), of(n.largest));
@@ -119,7 +120,7 @@ States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layo
 struct StageAlive {
   Bytes saved{}, rest{}, logits{};
   Bytes host{};     ///< activations on the host, at the host's peak
-  Bytes transit{};  ///< in transit to or from the host, for the chunk with the most
+  Bytes transit{};  ///< in transit to or from the host: maximum over the chunks
 };
 /// Activations of one micro-batch in one chunk.
 struct ChunkAlive {
@@ -133,8 +134,8 @@ void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count 
 ///   gathered: under ZeRO-3 the weights of the embedding and the head while a micro-batch runs, and of two layers, one
 ///     running and one prefetched (all layers if backward does not regather them); excludes weights that are not
 ///     sharded
-///   buckets: from ZeRO-2, one layer's gradients or the embedding's and head's; all of the rank's if a step accumulates
-///     them (accumulates_gradients)
+///   buckets: from ZeRO-2 on, the gradients of one layer, or of the embedding and the head; all of the rank's
+///    gradients if a step accumulates them (accumulates_gradients)
 ///   collective_call: in a pipeline, an incoming message and an outgoing one
 ///   transit, host: see calc/training/offload.hpp
 /// Sources: ZeRO; PyTorch FSDP (arXiv:2304.11277), section 4.2: a unit runs while the next is fetched.
@@ -158,12 +159,12 @@ Bytes media_encoder_bytes(const Plan& plan, const Layout& layout);
 /// Peak bytes of an inference pass, excluding weights and cache.
 Bytes pass_workspace(const Prices& pass);
 
-/// Bytes of the decoder's embedded tokens, which stay live while the encoder runs; 0 for models without an
+/// Bytes of the decoder's embedded tokens, which stay live while the encoder runs; 0 if the model is not an
 /// encoder-decoder.
 Bytes waiting_for_encoder(const Prices& pass);
 
-/// Bytes of one device's weights in the formats `stored_in`; given a plan, in the formats in which inference stores
-/// them. A component with checkpoint byte counts has its share of those bytes.
+/// Bytes of one device's weights, in the formats `stored_in` or, for a plan, in the formats in which inference stores
+/// them. A component with checkpoint byte counts takes its share of the counted bytes.
 Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in);
 /// Bytes of one device's weights in one component, including its MTP modules.
 Bytes held_bytes(const Prices& prices, const WeightFormats& stored_in, Component component);
@@ -197,7 +198,7 @@ Bytes growing_cache_bytes(const Arch& arch, const Plan& plan, const Layout& layo
 /// Prices of a pass over a single token, which determine a device's weights and cache.
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// Bytes of the gradients in `s`, in the format in which ranks sum them and the optimizer reads them.
+/// Bytes of the gradients in `s`, in the format in which ranks reduce them and the optimizer reads them.
 Bytes summed_gradients(const States& s, const Plan& plan);
 
 /// Bytes moved for optimizer states, gradients and weights in one optimizer step: states read and written, gradients

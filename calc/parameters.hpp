@@ -12,7 +12,8 @@ namespace llmcalc {
 /// Learned parameters. A tied head counts once; excludes buffers and a router's correction bias.
 struct Parameters {
   Count total = 0;
-  Count active = 0;  ///< total minus unvisited routed experts, if a token picks no zero experts (Moe::zero_experts)
+  Count active = 0;         ///< total minus the routed experts that a token does not visit, if it picks no zero experts
+                            ///< (Moe::zero_experts)
   Count active_mean = 0;    ///< active parameters on average, with all routing choices equally likely
   Count active_least = 0;   ///< active parameters if a token picks as many zero experts as possible
   Count non_embedding = 0;  ///< Kaplan's: total minus token embedding, positions and head (arXiv:2001.08361)
@@ -25,7 +26,7 @@ struct Parameters {
 
 Parameters parameters(const Arch& arch);
 
-/// Parameters of all MTP modules, which the model's counts exclude. Parts shared with the model count in the model.
+/// Parameters of all MTP modules, excluding parts shared with the model. The model's counts exclude these parameters.
 Parameters mtp_parameters(const Arch& arch);
 
 /// Number of elements cached per token over all layers, ignoring windows and chunks and excluding the recurrent state

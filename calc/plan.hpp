@@ -89,7 +89,7 @@ inline constexpr auto choices<AttentionFlops> =
     std::array{Choice{AttentionFlops::full, "full"}, Choice{AttentionFlops::causal_half, "causal-half"},
                Choice{AttentionFlops::causal_exact, "causal-exact"}};
 
-/// The parameters that N counts in 6N.
+/// The parameters that N stands for in 6N.
 enum class ParamsIn6N : std::uint8_t { total, non_embedding, active, matmul };
 template <>
 inline constexpr auto choices<ParamsIn6N> =
@@ -140,11 +140,11 @@ using Documents = InplaceVector<DocumentRun, 8>;
 /// Fractions of a device's data offloaded to host memory or drives (calc/training/offload.hpp).
 struct Offload {
   Ratio activations{};  ///< training: fraction of the bytes that each layer saves for backward
-  Ratio optimizer{};  ///< training: fraction of the optimizer states, and of the updates, which the host then computes
-  Ratio weights{};    ///< fraction of the weights, or of the rank's shard; in inference, only of the weights in blocks
-  Ratio experts{};    ///< inference: fraction of the routed experts' weights; 0: same as `weights`
-  Ratio cache{};      ///< inference: fraction of cached keys and values
-  Count passes = 1;   ///< inference: passes of a prompt, each of which loads the offloaded weights
+  Ratio optimizer{};    ///< training: fraction of the optimizer states on the host, which also computes their updates
+  Ratio weights{};   ///< fraction of the weights, or of the rank's shard; in inference, only of the weights in blocks
+  Ratio experts{};   ///< inference: fraction of the routed experts' weights; 0: same as `weights`
+  Ratio cache{};     ///< inference: fraction of cached keys and values
+  Count passes = 1;  ///< inference: passes of a prompt, each of which loads the offloaded weights
   constexpr bool any() const { return for_training_alone() || weights.numerator > 0 || for_inference_alone(); }
   constexpr bool for_training_alone() const { return activations.numerator + optimizer.numerator > 0; }
   constexpr bool for_inference_alone() const { return experts.numerator + cache.numerator > 0; }
@@ -231,7 +231,7 @@ constexpr bool recomputes_groups(const Plan& p) {
   return p.recompute == Recompute::full && p.recompute_method == RecomputeMethod::uniform && p.recompute_layers > 1;
 }
 
-/// Whether recomputation covers anything other than exactly the attention cores or every layer individually.
+/// Whether recomputation is anything other than of exactly the attention cores, or of every layer individually.
 constexpr bool recomputes_partly(const Plan& p) {
   return recomputes_block(p) || recomputes_groups(p) ||
          (p.recompute == Recompute::selective && p.recompute_modules != RecomputeModule::core);

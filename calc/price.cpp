@@ -37,7 +37,7 @@ void add_time(Time& all, WorkTime& work, const Op& op, const Time& t) {
   (product ? work.matmul : core ? work.attention : work.elementwise) += t.compute + t.memory;
 }
 
-/// Adds one direction of one operator; without a device, adds no times.
+/// Adds the cost of one direction of one operator and, if there is a device, its time.
 void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p, Direction direction, const Plan& plan,
                   const Prices& prices) {
   pass.cost += c;
@@ -62,7 +62,7 @@ void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p
   if (!prices.uniform && executed + moved > 0) pass.kernels += kernels(op, p, rates.software);
 }
 
-/// Prices segments in sequence, visiting each operator once.
+/// Prices segments in order and visits each operator once.
 class Pricer {
  public:
   Pricer(const Plan& plan, const Layout& layout, const Device& device, Phase phase, Prices& prices)
@@ -110,7 +110,7 @@ class Pricer {
   }
 
  private:
-  /// Whether an operator is an attention core to be collected, whose keys grow with the context.
+  /// Whether an operator is collected: an attention core whose keys grow with the context.
   bool is_aside(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
     return cores_ != nullptr && reads_past(op.shape) && (a == nullptr || !a->cross);
@@ -128,8 +128,8 @@ class Pricer {
       return reads && !std::holds_alternative<Linear>(op.shape);
     });
   }
-  /// Bytes of a matmul's input saved for its weight gradient. For a gathered input, only the rank's shard is saved and
-  /// later regathered (Megatron-LM's sequence parallelism, also in
+  /// Bytes of a matmul's input saved for its weight gradient. Of a gathered input, only the rank's shard is saved,
+  /// and it is regathered later (Megatron-LM's sequence parallelism, also in
   /// github.com/sail-sg/zero-bubble-pipeline-parallelism).
   Bytes input_for_weights(const OpList& ops, const Op& op, const Linear& l) const {
     const Op* gather = regathered(ops, op.in[0]);
@@ -160,7 +160,7 @@ class Pricer {
       }
   }
 
-  /// Prices one operator of one rank. `whole`: the operator is not sharded, so it also represents the whole model.
+  /// Prices one operator of one rank. `whole`: the operator is not sharded, so it also counts for the whole model.
   void price(LayerPrice& row, const OpList& ops, const Op& op, bool whole) {
     const bool recomputed = p_.training() && recomputes(plan_, row.segment, row.backward, op);
     if (const Collective* c = std::get_if<Collective>(&op.shape)) return collective_call(row, ops, op, *c, recomputed);
@@ -181,7 +181,7 @@ class Pricer {
 
   bool is_divided(const Op& op) const { return folds_experts(layout_) && is_divided_over_experts(op); }
 
-  /// Records weights that the operator uses but another operator holds.
+  /// Records weights that the operator uses but that belong to another operator.
   void borrow(LayerPrice& row, const Op& op) const {
     (is_divided(op) ? row.borrowed.experts : row.borrowed.own) += learned(op.shape).total;
     row.borrowed.weights += weight_bytes(op.shape, stored(op, p_));
@@ -201,7 +201,8 @@ class Pricer {
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
   }
 
-  /// Records the token embedding that a tied head or MTP modules use; with modules, the head's rank always has a table.
+  /// Records the token embedding that a tied head or MTP modules use. With modules, the head's rank always holds a
+  /// table.
   void hold_table(LayerPrice& row, const Op& op) const {
     Op own = op;
     if (Linear* l = std::get_if<Linear>(&own.shape); l != nullptr && l->tied && !row.mtp) {
@@ -234,7 +235,7 @@ class Pricer {
       if (const Matrices m = muon_matrices(op); op.name == name && m.count > 0) return m;
     return {};
   }
-  /// Time of the Newton-Schulz iterations; zero without a device.
+  /// Time of the Newton-Schulz iterations; 0 without a device.
   Orthogonalizing::Clocked orthogonalized(const Matrices& all, const Rates& r) const {
     if (r.memory.value <= 0) return {};
     const Cost one = newton_schulz({1, all.in, all.out}, plan_.newton_schulz_steps);

@@ -1,8 +1,8 @@
 #pragma once
 /// The price list of a model, computed in one walk over the operators of one rank: one row each for the embedding,
-/// every kind of layer, the head, and the parts of MTP modules. A row holds all shape-dependent values (FLOPs, bytes,
-/// seconds of compute, saved tensors, communication). Counting and scheduling are arithmetic on the rows (memory.hpp,
-/// train.hpp, infer.hpp); other code does not walk the operators.
+/// every kind of layer, the head, and the parts of MTP modules. A row has all values that depend on shapes: FLOPs,
+/// bytes, seconds of compute, saved tensors and communication. Memory and time are arithmetic on the rows
+/// (memory.hpp, train.hpp, infer.hpp) and do not walk the operators.
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ struct PassPrice {
   Time bound;                          ///< at the datasheet's rates; under Roofline::step, counts only FLOPs
   Time estimate;                       ///< at measured or stated efficiencies; empty if unknown
   WorkTime bound_work, estimate_work;  ///< breakdowns of `bound` and `estimate`
-  double kernels = 0;                  ///< number of kernels launched by the estimate's software
+  double kernels = 0;                  ///< number of kernels that the software launches; only for the estimate
   CollectiveCalls collectives;
 };
 
@@ -68,7 +68,7 @@ constexpr WholeFlops operator*(Count n, const WholeFlops& w) {
   return {n * w.forward, n * w.backward, n * w.recomputed, n * w.executed, n * w.executed_recompute};
 }
 
-/// Muon's Newton-Schulz iterations for a layer's matrices, once per step, on a rank that holds them whole.
+/// Time of Muon's Newton-Schulz iterations for a layer's matrices, once per step, on a rank that has whole matrices.
 struct Orthogonalizing {
   struct Clocked {
     Time all;         ///< time of all matrices in sequence
@@ -95,13 +95,13 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
   return {n * o.bound, n * o.estimate, mul(n, o.cut)};
 }
 
-/// Weights that a layer uses but another layer holds (Arch::repeats).
+/// Weights that a layer uses but that belong to another layer (Arch::repeats).
 struct Borrowed {
   Count own = 0, experts = 0;  ///< elements outside divided experts, and inside them
   Bytes weights{};
 };
 
-/// Price of one layer of a kind, the embedding or the head, for one micro-batch or one inference pass on one rank.
+/// Price of one layer of a kind, of the embedding or of the head, for one micro-batch or inference pass on one rank.
 struct LayerPrice {
   SegmentKind segment = SegmentKind::block;
   Count layers = 1;      ///< number of layers of this kind, or of modules
@@ -120,8 +120,8 @@ struct LayerPrice {
   Bytes frozen{}, frozen_experts{};  ///< bytes of frozen weights outside divided experts, and inside them
   CacheRow cache{};
   Bytes logits{};  ///< training: bytes of the logits of the head
-  /// Bytes saved for the weight gradients of matmuls: inputs (each counted once, gathered inputs as shards) and output
-  /// gradients.
+  /// Bytes saved for the weight gradients of matmuls: output gradients, and inputs, each counted once. Gathered
+  /// inputs count as shards.
   Bytes for_weights{};
   Liveness alive{};
   Count summed = 0;                        ///< number of elements whose gradients the tensor-parallel ranks all-reduce
@@ -131,8 +131,8 @@ struct LayerPrice {
 /// Maximum number of rows: the kinds of layer, the embedding, the head, and the three parts of a module.
 inline constexpr std::size_t most_rows = most_kinds + 5;
 
-/// Rows in model order: in place up to a typical number, on the heap beyond it (Nemotron-NAS has a kind of layer for
-/// each width of its MLPs).
+/// Rows in model order: stored in place up to a typical number, otherwise on the heap (Nemotron-NAS has a kind of
+/// layer for each width of its MLPs).
 class PriceRows {
  public:
   LayerPrice& push(const LayerPrice& row) {
@@ -177,8 +177,8 @@ Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Dev
 /// FLOPs of one micro-batch of training or of one inference pass.
 WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase);
 
-/// Prices of one inference pass; `phase` selects its kernels and number formats. Weights and cache follow the stored
-/// projections, regardless of how latent attention is computed.
+/// Prices of one inference pass; `phase` selects its kernels and number formats. Weights and cache are those of the
+/// stored projections, even if latent attention is absorbed.
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase);
 
@@ -198,11 +198,11 @@ struct Core {
   std::size_t row;  ///< index of its row in the prices
   Count layers;
   bool cut;     ///< whether `op` is a shard of `whole`
-  Count other;  ///< number of context tokens that are not among its keys (the encoder's tokens)
+  Count other;  ///< number of context tokens that are not among the core's keys (the encoder's tokens)
 };
 using Cores = InplaceVector<Core, 2 * most_unlike + 2>;
-/// Prices of a decode step, with the attention cores in `cores` instead of the rows; liveness is computed at the step's
-/// context.
+/// Prices of a decode step, with the attention cores moved from the rows to `cores`. Liveness is computed at the
+/// step's context.
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                            const Step& step, Cores& cores);
 /// Price of an attention core at another context.
@@ -212,7 +212,7 @@ struct CorePrice {
 };
 CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, const Layout& layout, Count context);
 
-/// One operator of one rank.
+/// An operator of one rank, with its segment.
 struct OperatorRow {
   const Segment& segment;
   std::size_t index;  ///< index in segment.ops

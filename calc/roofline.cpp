@@ -97,7 +97,7 @@ bool routes(const Op& op) {
          (p->kind == PointwiseKind::route || p->kind == PointwiseKind::dispatch || p->kind == PointwiseKind::combine);
 }
 
-/// Ratio of the bytes moved by the software's kernels to the bytes moved by fused kernels.
+/// Ratio of the bytes that the software's kernels move to the bytes that fused kernels would move.
 double traffic(const Op& op, const Pricing& p, const Software& s) {
   if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape)) return 1;
   if (std::holds_alternative<Attention>(op.shape)) return stores_scores(op, p) ? s.scores : 1;
@@ -149,7 +149,7 @@ OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction directi
 
 namespace {
 
-/// Additional seconds if the host runs its share of an operator after the device has run the rest.
+/// Additional seconds if the host runs its share of an operator after the device has finished the rest.
 Seconds computed_on_host(const Cost& c, double share, double bytes, const Rates& r) {
   if (bytes <= 0) return {};
   const double compute =

@@ -1,7 +1,7 @@
 #pragma once
-/// The roofline model: the seconds and the limiting resource of a cost on a device. An operator takes max(FLOPs / peak,
-/// bytes / bandwidth) (Williams et al. 2009), plus the part of the shorter term that the machine does not overlap (as
-/// in the ECM model, Treibig & Hager 2009); exposed communication is added.
+/// The roofline model: converts a cost to seconds on a device, by limiting resource. An operator takes max(FLOPs /
+/// peak, bytes / bandwidth) (Williams et al. 2009), plus the part of the shorter term that the machine does not
+/// overlap (as in the ECM model, Treibig & Hager 2009). Exposed communication is added.
 
 #include <array>
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Rates {
   FlopsPerSecond compute;  ///< for the blocks' matmuls
   BytesPerSecond memory;
   BytesPerSecond bandwidth{};        ///< the datasheet's, an upper limit for every kernel; 0: unknown
-  FlopsPerSecond working{};          ///< for all other operators, if in another format; 0: same as compute
+  FlopsPerSecond working{};          ///< for all other operators if they use another format; 0: same as compute
   FlopsPerSecond orthogonalizing{};  ///< for Muon's matmuls: in bf16, or in the working format without a bf16 peak
   Seconds launch{};                  ///< per operator
   Seconds launch_backward{};         ///< per operator's gradient; 0: same as launch
@@ -31,14 +31,14 @@ struct Rates {
   double exposed = 0;  ///< exposed share of the shorter of compute and memory time
   CoreRates attention{};
   double half_matmul = 0, functions = 0;
-  double unaligned = 1;           ///< share of the rate that an unaligned matmul reaches
+  double unaligned = 1;           ///< fraction of the rate that an unaligned matmul reaches
   Count numbers_in_16_bytes = 1;  ///< elements in 16 bytes, in the format of the blocks' matmuls
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
   HostSide host{};  ///< from the datasheet
   Software software{};
   double hidden_inside = 0, hidden_overlapped = 1;  ///< from the plan, otherwise from the software
-  /// Overlapped fractions of tensor-parallel communication: with the matmuls that it belongs to, and with weight
+  /// Fractions of tensor-parallel communication that overlap with the matmuls that it belongs to, and with weight
   /// gradients.
   double hidden_tensor = 0, hidden_by_weights = 0;
   /// Overlapped fraction of communication inside a layer.
@@ -69,7 +69,7 @@ struct OpRates {
 constexpr FlopsPerSecond format_rate(const Op& op, const Rates& r) {
   return r.mixed() && !op.narrow ? r.working : r.compute;
 }
-/// Rates of an operator without further adjustments.
+/// Nominal rates of an operator, without the adjustments of reached().
 constexpr OpRates op_rates(const Rates& r) { return {r.compute, r.memory, r.launch, r.exposed}; }
 constexpr OpRates op_rates(const Op& op, const Rates& r) { return {format_rate(op, r), r.memory, r.launch, r.exposed}; }
 
@@ -91,8 +91,9 @@ constexpr Time operator*(double n, const Time& t) {
 /// The resource with the largest share of the time.
 Bound bound(const Time& t);
 
-/// Whether the rows of a matmul's input, weight and output start at multiples of 16 bytes, as tensor cores load them;
-/// with an odd vocabulary size they do not (NVIDIA, "Matrix Multiplication Background User's Guide", section 2.1).
+/// Whether the rows of a matmul's input, weight and output start at multiples of 16 bytes, the unit in which tensor
+/// cores load them. An odd vocabulary size breaks the alignment (NVIDIA, "Matrix Multiplication Background User's
+/// Guide", section 2.1).
 constexpr bool aligned(const Linear& s, Count numbers_in_16_bytes) {
   return s.in % numbers_in_16_bytes == 0 && s.out % numbers_in_16_bytes == 0;
 }
@@ -104,9 +105,9 @@ double kernels(const Op& op, const Pricing& p, const Software& s);
 /// `unaligned` if it is not aligned; an attention core has its own rate. In inference, activations that fit into the
 /// device's cache move at the cache's bandwidth, since their buffers are reused; in training they stay in memory.
 /// Training and decoding may use CUDA graphs; prefill does not. An element-wise kernel takes at least the time of its
-/// special functions. A gradient's launch counts once, with the input gradient if there is one. Software factors reduce
-/// the rates of expert matmuls and of a naive attention core, whose kernels run one after another without overlap, and
-/// increase the bytes moved by all kernels except matmuls and flash attention.
+/// special functions. The launch overhead of an operator's gradient counts once, with the input gradient if there is
+/// one. Software factors reduce the rates of expert matmuls and of a naive attention core, whose kernels run one
+/// after another without overlap, and increase the bytes moved by all kernels except matmuls and flash attention.
 OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r);
 
 /// Time of one pass over one operator: the longer of compute and memory, plus the exposed share of the shorter.
@@ -119,17 +120,18 @@ constexpr Time op_time(const Cost& c, const OpRates& r) {
   return op_time(static_cast<double>(c.executed.value), c.moved.total(), r);
 }
 
-/// Seconds to transfer an operator's offloaded bytes from the host: in inference, the offloaded shares of its weights
-/// (once per pass of a prompt) and of the cached keys and values that it reads. Added without overlap. In a decode step
-/// with HostSide::computes, the host runs the offloaded share instead, limited by its memory or matmul rate.
+/// Seconds to transfer an operator's offloaded bytes from the host: in inference, the offloaded fractions of its
+/// weights (once per pass of a prompt) and of the cached keys and values that it reads. Transfers do not overlap with
+/// the operator. In a decode step with HostSide::computes, the host runs the offloaded share instead, limited by its
+/// memory or matmul rate.
 Seconds host_seconds(const Op& op, const Cost& c, const Pricing& p, const Rates& r);
 
 /// Time of one direction of one operator at these rates.
 Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r);
 Time backward_time(const Op& op, const Pricing& p, const Rates& r);
 
-/// Time of a whole pass, treated as a single operator whose activations never leave the chip: the roofline of a step.
-/// `compute`: seconds of all its FLOPs, each at the peak of its format.
+/// Time of a whole pass under the roofline of a step: a single operator whose activations never leave the chip.
+/// `compute`: seconds of all FLOPs, each at the peak of its format.
 Time step_time(Seconds compute, const Cost& whole, const Rates& r);
 
 }  // namespace llmcalc

@@ -11,9 +11,9 @@ namespace llmcalc {
 inline constexpr double seconds_per_hour = 3600, seconds_per_day = 86400;
 
 /// FLOPs utilization: flops_per_token x tokens/s / (devices x peak).
-/// With the FLOPs that the model needs (forward and backward, no recomputation) it is the model FLOPs utilization, MFU:
-/// Goon (3.5), which intends FLOPs per token but prints FLOPs per batch; PaLM, arXiv:2204.02311, App. B. With the FLOPs
-/// that the hardware executes, including recomputation, it is HFU (arXiv:2205.05198).
+/// With model FLOPs (forward and backward, no recomputation) it is the model FLOPs utilization, MFU: Goon (3.5),
+/// which intends FLOPs per token but prints FLOPs per batch; PaLM, arXiv:2204.02311, App. B. With executed FLOPs,
+/// including recomputation, it is the hardware FLOPs utilization, HFU (arXiv:2205.05198).
 double utilization(double flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
 double mfu(double model_flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
 double hfu(double hardware_flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
@@ -45,12 +45,12 @@ struct Failures {
 };
 /// Mean time between failures of any device.
 Seconds time_between_failures(const Failures& f);
-/// Optimal time between checkpoints, with M the time between failures and C the time of a checkpoint: sqrt(2 C M) (1 +
-/// sqrt(C / 2M) / 3 + (C / 2M) / 9) - C; M if C >= 2 M. Source: Daly 2006, "A higher order estimate of the optimum
-/// checkpoint interval for restart dumps", whose first term is Young's (1974).
+/// Optimal time between checkpoints. With M the mean time between failures and C the time of a checkpoint, it is
+/// sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + (C / 2M) / 9) - C; M if C >= 2 M. Source: Daly 2006, "A higher order estimate
+/// of the optimum checkpoint interval for restart dumps", whose first term is Young's (1974).
 Seconds checkpoint_interval(const Failures& f);
-/// Fraction of the time spent on work that is not lost: tau / (M e^(R/M) (e^((tau + C)/M) - 1)), with tau the
-/// checkpoint interval and R the restart time. Source: Daly 2006.
+/// Fraction of the run time that goes into work that no failure undoes: tau / (M e^(R/M) (e^((tau + C)/M) - 1)), with
+/// tau the checkpoint interval and R the restart time. Source: Daly 2006.
 double goodput(const Failures& f);
 
 /// Tokens per word of English text, on average (Goon §1, footnote 1). Some tokenizers and languages differ by a factor

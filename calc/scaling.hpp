@@ -6,8 +6,8 @@
 /// 59, the refit of Besiroglu et al. 72 B at 18, and the rule of thumb 69 B at 20.
 ///
 /// N parameters (Kaplan: without embedding, positions and head; the others: all), D training tokens, C training FLOPs.
-/// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token, on the paper's data and tokenizer:
-/// only differences and optima carry over to other data sets.
+/// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token on the data and tokenizer of the
+/// paper, so only differences and optima carry over to other data sets.
 
 #include <array>
 #include <optional>
@@ -27,7 +27,7 @@ struct LossFit {
   double params_exponent = 0, tokens_exponent = 0;  ///< alpha, beta
 };
 
-/// N = params (C / compute)^params_exponent, D = C / 6N: gives the split but no loss.
+/// N = params (C / compute)^params_exponent, D = C / 6N: a law for the split of a budget, without a loss.
 struct SplitFit {
   std::string_view name, source, note;
   double compute = 0, params = 0;  ///< a point on the law
@@ -93,7 +93,7 @@ inline constexpr SplitFit kaplan{"kaplan",
                                  1.3e9,
                                  0.73};
 
-/// The rule of thumb from Chinchilla, D = ratio x N; the default ratio is 20.
+/// The rule of thumb from Chinchilla: D = tokens_per_parameter x N.
 constexpr SplitFit rule_of_thumb(double tokens_per_parameter = 20) {
   return {"rule-20", "rule of thumb: a fixed number of tokens per parameter (20 for Chinchilla, 70e9 and 1.4e12)",
           "",        6 * tokens_per_parameter,
@@ -106,7 +106,7 @@ std::array<Fit, fit_count> fits();
 /// The fit with this name, if any.
 std::optional<Fit> fit(std::string_view name);
 
-/// A compute-optimal point; has a loss only if the fit has one.
+/// A compute-optimal point. `loss` is absent if the fit does not predict losses.
 struct Optimum {
   double compute = 0, params = 0, tokens = 0;
   std::optional<double> loss;
@@ -131,7 +131,7 @@ double kaplan_loss_of_compute(double pf_days);  ///< (3.1e8 / C)^0.050, C in PF-
 /// Loss according to Kaplan et al. 2020 if parameters and tokens are limited: [(6.4e13 / N)^(0.076/0.103) + 1.8e13 /
 /// D]^0.103
 double kaplan_loss(double params, double tokens);
-/// Tokens per batch at which time and compute trade off evenly: 2e8 / L^(1/0.21)
+/// Critical batch size in tokens, which balances training time against compute: 2e8 / L^(1/0.21)
 double kaplan_critical_batch(double loss);
 
 }  // namespace llmcalc::scaling

@@ -8,7 +8,8 @@
 
 namespace llmcalc {
 
-/// Maximum number of tokens in a search. The counts of flash attention passes up to this length do not overflow.
+/// Maximum number of tokens in a search. Up to this length, the counts of passes with flash attention do not
+/// overflow.
 inline constexpr Count longest_searched = Count{1} << 28;
 
 /// The smallest n in [1, most] that satisfies a monotonic condition, if any. The search moves away from `guess` in

@@ -1,6 +1,6 @@
 #pragma once
-/// Software overheads, which make a step or a pass slower than its operators: kernels move more bytes, the host takes
-/// time to launch them, and some communication is exposed. Every field's default disables its term.
+/// Software overheads, which make a step or a pass slower than the sum of its operators: kernels move more bytes, the
+/// host takes time to launch them, and some communication is exposed. Defaults disable all overheads.
 
 #include "calc/units.hpp"
 
@@ -18,11 +18,11 @@ struct Software {
   double elementwise = 1;  ///< element-wise operators, lookups, losses
   double norm = 1;         ///< norms
   double scores = 1;       ///< stored attention scores
-  double permuted = 1;     ///< moving tokens to and from experts: routing, dispatch, combination
+  double permuted = 1;     ///< operators that move tokens to and from experts: routing, dispatch, combination
   KernelCounts kernels{};
   bool loops_experts = false;  ///< an expert matmul launches one kernel per expert that has tokens
-  double experts = 1;          ///< share of the matmul rate that expert matmuls reach
-  double naive_products = 1;   ///< share of the matmul rate that the matmuls of a naive attention core reach
+  double experts = 1;          ///< fraction of the matmul rate that expert matmuls reach
+  double naive_products = 1;   ///< fraction of the matmul rate that the matmuls of a naive attention core reach
   // Seconds of the host (CPU), which runs concurrently with the device.
   Seconds kernel{};      ///< to launch a kernel
   Seconds collective{};  ///< to start a collective, per tensor-parallel rank
@@ -31,8 +31,8 @@ struct Software {
   double hidden_tensor = 0;      ///< tensor-parallel, overlapped with the matmuls that it belongs to
   double hidden_by_weights = 0;  ///< tensor-parallel in backward, overlapped with independent weight gradients
   double hidden_overlapped = 1;  ///< all other communication, overlapped with work that does not depend on it
-  /// Fractions of the inter-stage message time for which sender and receiver stall, per chunk slot: with one chunk per
-  /// rank, and with several. 0 means that messages are fully overlapped.
+  /// Fractions of the time of an inter-stage message during which sender and receiver stall, per chunk slot: with one
+  /// chunk per rank, and with several. 0: messages are fully overlapped.
   double waits_to_send = 0, waits_to_send_chunks = 0;
   constexpr bool operator==(const Software&) const = default;
 };

@@ -15,7 +15,7 @@ enum class Part : std::uint8_t {
   attention,    ///< attention cores
   elementwise,  ///< all other operators
   host,         ///< kernel launches
-  tp,           ///< communication between tensor-parallel ranks; cp to pp are analogous
+  tp,           ///< communication between tensor-parallel ranks; cp, ep, dp and pp are analogous
   cp,
   ep,
   dp,
@@ -53,12 +53,12 @@ constexpr Part part_of(Group g) {
   return Part::dp;
 }
 
-/// Seconds of a and b if they run concurrently: the longer, plus the exposed part of the shorter.
+/// Total seconds of a and b if they run concurrently: the longer time, plus the exposed part of the shorter.
 constexpr Seconds beside(Seconds a, Seconds b, double hidden) {
   return a < b ? b + (1 - hidden) * a : a + (1 - hidden) * b;
 }
 
-/// Seconds by part; for computing operators also by limiting resource.
+/// Seconds by part. Operators that compute are also split by limiting resource.
 struct Spent {
   std::array<Seconds, part_count> parts{};
   Seconds compute{}, memory{};  ///< compute and memory time of the parts matmul, attention, elementwise and optimizer

@@ -54,7 +54,8 @@ Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
   one.micro_batch = one.global_batch = 1;
   one.seq = seq;
   one.documents = {};
-  one.attention = AttentionImpl::flash;  // has the same model FLOPs, but no stored scores whose bytes could overflow
+  one.attention = AttentionImpl::flash;  // same model FLOPs as naive attention, but without stored scores, whose
+                                         // bytes could overflow
   return whole_flops(arch, one, training_step(one), Phase::training).forward;
 }
 

@@ -32,8 +32,9 @@ TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Parti
 /// (calc/step/rank_end.hpp).
 Flops update_flops(const Arch& arch, const Plan& plan);
 
-/// The smallest sequence length at which the attention cores do as many FLOPs as everything else, taking windows and
-/// the plan's convention into account. Absent if there is no such length, because no layer sees the whole sequence.
+/// The smallest sequence length at which the attention cores take at least half of all forward FLOPs, taking windows
+/// and the plan's convention into account. Absent if there is no such length, because no layer sees the whole
+/// sequence.
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan);
 /// Forward FLOPs of one sequence of `seq` tokens for the whole model.
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq);
@@ -43,7 +44,7 @@ using StepTime = Spent;
 /// Compute, memory, communication and launch seconds of a step, excluding pipeline stalls.
 Time limits(const StepTime& t);
 
-/// Micro-batches and stages of a layout's pipeline.
+/// The pipeline of a layout, with the plan's number of micro-batches.
 Pipeline pipeline_of(const Plan& plan, const Layout& layout);
 
 /// One stage: a pipeline rank. Its data-, tensor- and context-parallel ranks all have the same memory and work.
@@ -51,7 +52,7 @@ struct Stage {
   Count rank = 0;
   Count layers = 0;
   Count in_flight = 0;    ///< number of micro-batches, over all chunks, whose tensors it holds at its peak
-  Count for_weights = 0;  ///< number of these with only weight gradients left to compute
+  Count for_weights = 0;  ///< number of micro-batches held with only weight gradients left to compute
   Memory memory;
 };
 
@@ -84,12 +85,12 @@ class StepWorkspace {
 ///
 /// A rank reduces its gradients as soon as its own last backward allows (calc/pipeline/chunk_time.hpp). The optimizers
 /// start together when the slowest rank is done, since clipping needs the norm of all gradients. If a schedule
-/// validates updates afterward (validates_after), a rank's optimizer follows its own reduction, its next step follows
-/// its own optimizer, and the step time is set by the rank that takes longest from its first forward (including the
-/// gathers it waits for) to its update. Excludes the partial norms that ranks exchange in the meantime, rollbacks, and
-/// shifts between ranks of unequal work over later steps. The gradient reduction is followed by the once-per-step
-/// reductions: across tensor-parallel ranks, of the gradients of a token embedding shared by the first and last stages,
-/// and between DualPipe's two model copies.
+/// validates updates afterward (validates_after), a rank's optimizer follows the rank's own reduction, and its next
+/// step follows its own optimizer. The step time is then the longest time of any rank from its first forward
+/// (including the gathers that it waits for) to its update. Excludes the exchange of partial norms during the next
+/// step, rollbacks, and the drift between ranks of unequal work over later steps. The gradient reduction is followed
+/// by the once-per-step reductions: across tensor-parallel ranks, of the gradients of a token embedding shared by the
+/// first and last stages, and between DualPipe's two model copies.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 /// Assembles the estimate from the rows of price() for this plan and layout.
@@ -101,7 +102,7 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                     const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 
-/// Total of step_spent(), up to rounding, computed in half the time.
+/// Total of step_spent() up to rounding, computed in half the time.
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 
@@ -110,7 +111,7 @@ constexpr Efficiency leading(const Prices& prices) {
   return prices.estimated ? Efficiency::estimated : Efficiency::full;
 }
 
-/// Layer costs in seconds per micro-batch, and the partition computed from them.
+/// Row costs in seconds per micro-batch, and the partition computed from them.
 RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs);
 /// The partition given in the layout, otherwise one that is balanced by seconds at leading() rates (the bound uses the
@@ -128,8 +129,8 @@ Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout
 /// Host bytes per device in the stage that uses the most; 0 without offload.
 Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition);
 
-/// Runs an automatic schedule with equal times for forward, input gradients and weight gradients of every layer: the
-/// order for which its memory is counted. Leaves the slots in `room`, without repeated rounds.
+/// Runs an automatic schedule with equal times for forward, input gradients and weight gradients of every layer. Its
+/// memory is counted for the resulting order. Leaves the slots in `room`, without repeated rounds.
 void run_automatic(const Pipeline& p, const Partition& partition, MakespanWorkspace& room);
 
 /// Tokens per second of the whole run; model and hardware FLOPs utilization of its devices.

@@ -1,5 +1,5 @@
 #pragma once
-/// Units of measure as types, so that bytes and FLOPs cannot be mixed up.
+/// Units of measure as types, which prevents mixing up bytes and FLOPs.
 ///
 /// Counts and bytes are 64-bit integers, FLOPs are 128-bit unsigned integers; both are checked for overflow in every
 /// operation. Only times, rates and ratios are floating point.
@@ -10,14 +10,15 @@
 
 namespace llmcalc {
 
-using Count = std::int64_t;        ///< parameters, tokens, dimensions, ranks: the field's name specifies which
+using Count = std::int64_t;        ///< number of parameters, tokens, dimensions, ranks, ...: the name of a field
+                                   ///< states which
 using Int128 = unsigned __int128;  ///< FLOPs: a training run exceeds 2^64
 
 /// Thrown when a count or a number of bytes exceeds 2^63, or a number of FLOPs exceeds 2^128.
 struct Overflow : std::overflow_error {
   Overflow() : std::overflow_error("a count exceeds 2^63") {}
 };
-/// Throws Overflow. Not inlined, so that the inlined checks stay small.
+/// Throws Overflow. Not inlined, to keep the inlined checks small.
 [[noreturn, gnu::cold, gnu::noinline]] inline void overflow() { throw Overflow(); }
 
 [[nodiscard]] constexpr Count add(Count a, Count b) {

@@ -1,13 +1,13 @@
 #pragma once
-/// Tensors of one layer that later layers read:
-///   keys and values, by layers without their own (Mixer::shared_kv)
-///   values of RWKV-7, by layers that mix them with their own (Recurrent::value_rank)
-///   the encoder's result, by all decoder layers
-///   the input of a layer that begins a block of mixed residual streams, by all later layers and the head
+/// Tensors that one layer shares with later layers:
+///   keys and values: read by layers that do not compute any (Mixer::shared_kv)
+///   values of RWKV-7: read by layers that mix them into their own (Recurrent::value_rank)
+///   the encoder's result: read by all decoder layers
+///   the input of a layer that begins a block of mixed residual streams: read by all later layers and the head
 ///     (calc/block/mixed_residual.hpp)
 /// The tensor is live from its source layer to its last reader. A pass with cached tokens reads the cache instead,
-/// except for RWKV-7's values, which every pass computes. Training saves the tensor at its source; its gradient,
-/// started by the last reader and accumulated by every reader, is live until backward reaches the source.
+/// except for RWKV-7's values, which every pass computes. Training saves the tensor at its source. In backward, the
+/// last reader allocates its gradient, every reader adds to it, and it stays live until backward reaches the source.
 
 #include <algorithm>
 #include <vector>
@@ -47,8 +47,8 @@ Bytes cross_layer_bytes(const std::vector<CrossLayerTensor>& all, const LayerKin
   return most;
 }
 
-/// The layer whose keys and values `layer` reads; -1 if `layer` computes its own, or if no earlier layer has keys and
-/// values of the same reach.
+/// The layer whose keys and values `layer` reads; -1 if `layer` computes its own, or if no earlier layer of the same
+/// reach computes keys and values.
 Count kv_source(const LayerKinds& kinds, Count layer);
 
 }  // namespace llmcalc

@@ -35,8 +35,8 @@ struct LayerKind {
 
 /// Maximum number of functionally different kinds (check_arch rejects more); Nemotron Ultra has 15.
 inline constexpr std::size_t most_unlike = 24;
-/// Maximum number of kinds: each functionally different kind splits into up to two by matmul format and three by
-/// trained weights; the lowest trained layer adds one.
+/// Maximum number of kinds. Each functionally different kind splits into at most two by matmul format and three by
+/// trained weights; splitting at the lowest trained layer adds further kinds.
 inline constexpr std::size_t most_kinds = 6 * most_unlike + 2;
 
 /// The kinds of layer in a model, in order of first appearance.

@@ -50,8 +50,8 @@ inline constexpr auto choices<QkNorm> =
                Choice{QkNorm::each_head, "each_head"}, Choice{QkNorm::full, "full"},
                Choice{QkNorm::full_bias, "full_bias"}, Choice{QkNorm::each_head_rms, "each_head_rms"}};
 
-/// Keys in reach that attention reads, selected per query. block = 0: the `keys` keys with the highest scores. block >
-/// 0: `keys` keys in whole blocks of `block` tokens, plus the query's own block up to the query. keys = 0: all keys.
+/// The keys in reach that a query reads. block = 0: the `keys` keys with the highest scores. block > 0: `keys` keys
+/// in whole blocks of `block` tokens, plus the query's own block up to the query. keys = 0: all keys in reach.
 struct Selection {
   Count keys = 0, block = 0;
   constexpr bool operator==(const Selection&) const = default;
@@ -114,9 +114,10 @@ struct Latent {
   constexpr bool operator==(const Latent&) const = default;
 };
 
-/// The tokens, counted from 0, that a token attends to: all tokens up to itself, the last `tokens` of them (a sliding
-/// window, arXiv:2004.05150), or the tokens of its own chunk of length `tokens` (hf llama4/modeling_llama4.py). In a
-/// bidirectional layer the token is in the middle of its window: `tokens` is odd, with side() tokens on each side.
+/// The range of tokens, counted from 0, that a token attends to: all tokens up to and including itself, only the last
+/// `tokens` of these (a sliding window, arXiv:2004.05150), or only those in its chunk of `tokens` tokens (hf
+/// llama4/modeling_llama4.py). In a bidirectional layer, the window is centered on the token: `tokens` is odd, with
+/// side() tokens on each side.
 template <typename Int>
 struct ReachOf {
   Int tokens = 0;  ///< 0: all
@@ -139,20 +140,20 @@ struct ReachOf {
     const Int behind = chunked ? first(t) + tokens : t + tokens;
     return behind < all ? behind : all;
   }
-  /// Number of tokens cached out of `all`. A chunk needs a cache as large as a window's (hf cache_utils.py treats them
-  /// the same way).
+  /// Number of tokens that the cache holds out of `all`. Chunked attention needs the same cache size as a sliding
+  /// window (hf cache_utils.py treats both the same way).
   constexpr Int held(Int all) const { return tokens > 0 && tokens < all ? tokens : all; }
 };
 using Reach = ReachOf<Count>;
 
-/// Kinds of recurrence: a layer has a fixed-size state per sequence, updated by every token. Notation: H heads with an
-/// N x P state each; K taps of the preceding depthwise convolutions.
+/// Kinds of recurrence. A recurrent layer has a fixed-size state per sequence, which every token updates. Notation: H
+/// heads with an N x P state each; K taps of the preceding depthwise convolutions.
 enum class RecurrentKind : std::uint8_t {
   none,
   gated_delta_net,  ///< Qwen3-Next: delta rule with one decay per head (arXiv:2412.06464)
   kimi_delta,       ///< Kimi Linear: delta rule with one decay per key channel (arXiv:2510.26692)
-  mamba,   ///< Mamba-1: selective scan over channels, each with a state of N (arXiv:2312.00752); in wider heads, all
-           ///< channels share a step and a decay, as in Mamba-2 (PLaMo 2)
+  mamba,   ///< Mamba-1: selective scan over channels, each with a state of size N (arXiv:2312.00752); with heads of
+           ///< several channels, a head's channels share a step and a decay, as in Mamba-2 (PLaMo 2)
   mamba2,  ///< Mamba-2: state-space duality, one decay per head (arXiv:2405.21060)
   rwkv7,   ///< RWKV-7: delta rule with separate keys for removal and writing (arXiv:2503.14456)
   short_convolution,  ///< LFM2: only a gated convolution; the state is its last inputs
@@ -198,13 +199,14 @@ struct Recurrent {
   constexpr bool operator==(const Recurrent&) const = default;
   /// Total width of the values of all heads.
   constexpr Count width() const { return mul(heads, head_dim); }
-  /// Whether the recurrence mixes an earlier layer's values into its own, and whether later layers may read its values.
+  /// Whether the recurrence mixes an earlier layer's values into its own; gives_values(): whether later layers may
+  /// read its values.
   constexpr bool reads_values() const { return value_rank > 0; }
   constexpr bool gives_values() const { return kind == RecurrentKind::rwkv7 && value_rank == 0; }
 };
 
-/// The part of a layer that mixes tokens. Attention and a recurrence in the same layer read the same input and their
-/// results are added (Falcon H1).
+/// The part of a layer that mixes tokens. If a layer has both attention and a recurrence, both read the same input
+/// and their results are added (Falcon H1).
 struct Mixer {
   AttentionKind attention = AttentionKind::grouped;
   Count heads = 0, kv_heads = 0, head_dim = 0;
@@ -219,8 +221,8 @@ struct Mixer {
   bool cross_attention = false;  ///< a second attention of the same shape over the encoder's result (T5's decoder)
   bool value_norm = false;       ///< grouped attention: a weight-free RMSNorm on each head's values (Gemma 4)
   bool key_is_value = false;     ///< no value projection: values are the keys before norm and rotation (Gemma 4)
-  bool shared_kv = false;    ///< uses the keys and values of the last earlier layer of the same reach that computes its
-                             ///< own; only that layer caches them (Gemma 3n, Gemma 4)
+  bool shared_kv = false;    ///< reads the keys and values of the last earlier layer of the same reach that computes
+                             ///< any; only that layer caches them (Gemma 3n, Gemma 4)
   bool query_scale = false;  ///< with shared keys: head_dim learned scales on every head's queries, in place of the
                              ///< weights of a norm on those keys (Hunyuan-Large)
   AttentionGate attention_gate = AttentionGate::none;
@@ -235,8 +237,8 @@ struct Mixer {
   /// Output width of the projections for a pooled key: twice the key's width if pooled groups overlap.
   constexpr Count pool_width(Count key) const { return compressed.overlap ? mul(2, key) : key; }
   constexpr Count attention_width() const { return mul(heads, v_dim()); }
-  /// Whether the mixer reads an earlier layer's keys and values (or only its values), and whether later layers may read
-  /// this mixer's.
+  /// Whether the mixer reads an earlier layer's keys and values (or only values); gives_kv(): whether later layers
+  /// may read this mixer's.
   constexpr bool reads_kv() const { return shared_kv || recurrent.reads_values(); }
   constexpr bool gives_kv() const {
     return (attention == AttentionKind::grouped && !shared_kv) || recurrent.gives_values();

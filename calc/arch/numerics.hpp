@@ -17,8 +17,8 @@ enum class RopeScaling : std::uint8_t {
   linear,   ///< positions divided by the factor
   dynamic,  ///< the base grows with the sequence length (NTK-aware); cached keys keep the rotations they were computed
             ///< with
-  yarn,     ///< per frequency band (arXiv:2309.00071)
-  llama3    ///< per frequency band, Llama 3.1
+  yarn,     ///< scaled per frequency band (arXiv:2309.00071)
+  llama3    ///< scaled per frequency band (Llama 3.1)
 };
 template <>
 inline constexpr auto choices<RopeScaling> = std::array{

@@ -3,16 +3,17 @@
 /// hidden); a layer reads and writes one of them.
 ///   p_i = x_i + sum_j c_ij x_j                  before the layer: c = W_p m(x_0), n x n weights per token
 ///   q_i = p_i + (1 + k_i) (y - p_0)             after the layer: y = layer(p_0), k = W_k m(y), n weights
-///   m(z) = tanh(W_m norm(z))                    n values; norm and W_m are the same for both
-/// At the ends of the model each stream after the first has a hidden x hidden projection, rescaled to the first
-/// stream's magnitude. All operators are replicated on every rank. Not counted: constant factors, and the FLOPs of
-/// rescaling and mixing.
+///   m(z) = tanh(W_m norm(z))                    n values; both uses share norm and W_m
+/// At both ends of the model, every stream except the first has a hidden x hidden projection, whose result is
+/// rescaled to the magnitude of the first stream. All operators are replicated on every rank. Not counted: constant
+/// factors, and the FLOPs of rescaling and mixing.
 
 #include "calc/block/segment_builder.hpp"
 
 namespace llmcalc {
 
-/// Residual streams computed from the embedding x, and their mean, which the head reads.
+/// stacked_streams(): residual streams computed from the embedding x. merged_streams(): their mean, which the head
+/// reads.
 TensorId stacked_streams(SegmentBuilder& builder, TensorId x);
 TensorId merged_streams(SegmentBuilder& builder, TensorId x, Count rows);
 

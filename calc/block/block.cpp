@@ -203,9 +203,9 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
                   a.attention_out_bias, l.v_dim);
 }
 
-/// Lightning attention of MiniMax: q, k, v of all heads, a norm on the output, a sigmoid gate from the input; norms of
-/// queries and keys if the model's attention has them (Ling 2.5). Ling 2.5's rotation is omitted, because it has no
-/// parameters or FLOPs.
+/// Lightning attention of MiniMax: q, k and v for all heads, a norm on the output, a sigmoid gate computed from the
+/// input, and the query and key norms of the model's attention, if any (Ling 2.5). Ling 2.5's rotation is omitted,
+/// because it has no parameters or FLOPs.
 TensorId linear_attention(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Count w = mul(a.heads, a.head_dim);
@@ -242,8 +242,8 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
 }
 
 /// Sum of a dense MLP and experts, each with a norm on its result. `x` is the normed input of the MLP; experts and
-/// router apply their own norms to the residual stream (hf gemma4/modeling_gemma4.py). Experts come first, so that in
-/// the backward pass the dense MLP consumes the sum's gradient before the experts' gradient is added to the residual
+/// router apply their own norms to the residual stream (hf gemma4/modeling_gemma4.py). Experts come first: in
+/// backward, the dense MLP then consumes the sum's gradient before the experts' gradient is added to the residual
 /// gradient in the same buffer.
 TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
   const Count t = b.tokens();
@@ -317,8 +317,8 @@ TensorId parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   return b.pointwise("block.add", Component::mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
 }
 
-/// Two halves, each of attention and a dense MLP, with the same operator names. The experts read the first MLP's input,
-/// and their result is added after the second MLP.
+/// A block of two halves, each with attention and a dense MLP. Both halves use the same operator names. The experts
+/// read the first MLP's input, and their result is added after the second MLP.
 TensorId shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   TensorId x = block_input, routed = no_tensor;

@@ -8,13 +8,14 @@
 
 namespace llmcalc {
 
-/// The tokens of one pass: `sequences` of `queries` new tokens after `past` cached ones. `encoded`: number of these
-/// tokens that an encoder-decoder's encoder reads; in training, encoder and decoder have `queries` tokens each.
+/// The tokens of one pass: `sequences` sequences, each with `queries` new tokens after `past` cached ones. `encoded`:
+/// number of these tokens that the encoder of an encoder-decoder reads. In training, encoder and decoder have
+/// `queries` tokens each.
 struct Step {
   Count sequences = 1, queries = 1, past = 0, encoded = 0;
   bool training =
-      false;  ///< loss over every position, dropout possible; otherwise the head sees only the last position
-  bool verifies = false;        ///< the model's head sees every position, to verify drafts
+      false;  ///< the loss covers every position, and dropout may be on; false: the head reads only the last position
+  bool verifies = false;        ///< the model's head reads every position, to verify drafts
   bool absorbed = false;        ///< latent attention: queries attend to the latent cache directly
   bool expanded_cache = false;  ///< latent attention: the cache stores every head's keys and values
   bool dropout = false;
@@ -27,8 +28,8 @@ struct Step {
   constexpr Count tokens() const { return mul(sequences, queries); }
 };
 
-/// The step as one half of an encoder-decoder sees it: the encoder reads the prompt and is idle afterward; the decoder
-/// begins with one token after the prompt. Unchanged in training and for all other models.
+/// The step of one half of an encoder-decoder: the encoder reads the prompt and is idle afterward; the decoder begins
+/// with one token after the prompt. In training, and for all other models, the step is unchanged.
 Step half_step(const Arch& arch, const Step& step, bool encoder);
 
 /// Operators from the token embedding (with learned positions, embedding norm and dropout) to the first block's input.

@@ -36,7 +36,7 @@ Step half_step(const Arch& a, const Step& s, bool encoder) {
   const bool decodes = s.past > 0;
   if (encoder) half.queries = decodes ? 0 : s.queries;
   if (encoder || !decodes) half.past = 0;
-  if (!encoder && decodes) half.past = s.past - s.encoded + 1;  // plus the token that begins the decoder
+  if (!encoder && decodes) half.past = s.past - s.encoded + 1;  // plus the decoder's start token
   if (!encoder && !decodes) half.queries = 1;
   return half;
 }

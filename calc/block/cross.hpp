@@ -6,10 +6,10 @@
 /// decoder layer adds to its gradient, which is live in backward from the last layer to the encoder's end. The
 /// decoder's embedded tokens, or in backward their gradient, stay live while the encoder runs. A decode step reads the
 /// keys and values of the encoder's tokens from the cache; only the prefill runs their projections. The prefill also
-/// runs and caches the token that begins the decoder, which every step sees. Relative positions enter as biases,
-/// (queries x keys) values per head, which all layers of a stack add to their scores; the biases and their gradient
-/// live as long as the encoder's result. In a decode step, the attention core reads the biases from the table. Not
-/// counted: the mapping of distances to table rows.
+/// runs and caches the decoder's start token, which every step attends to. Relative positions are biases, (queries x
+/// keys) values per head, which all layers of a stack add to their scores. The biases and their gradient are live as
+/// long as the encoder's result. In a decode step, the attention core reads the biases from the table. Not counted:
+/// the mapping of distances to table rows.
 
 #include "calc/block/segment_builder.hpp"
 

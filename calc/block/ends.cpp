@@ -48,10 +48,11 @@ OpList embedding_ops(const Arch& a, const Step& s) {
 }
 
 namespace {
-/// The parts of a head, and which of their weights belong to the model: norm, token embedding or head.
+/// The parts of a head, and which of them own their weights or use the model's.
 struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
-  bool of_model = false;    ///< the model's own head, with its other parts
+  bool of_model = false;    ///< the model's head, which may also have a pooler, mixed residual streams and an exit
+                            ///< gate
   bool read_later = false;  ///< an MTP module also reads the head's input
 };
 /// Weighted sum of the n residual streams. A matrix computes the n weights, with one bias per weight and one learned

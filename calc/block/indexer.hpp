@@ -14,9 +14,9 @@
 
 namespace llmcalc {
 
-/// The keys that the layer selects: those with the highest index scores, computed from its input x (tokens, hidden)
-/// and, for a lightning indexer, from the normed low-rank queries `low` (tokens, q_rank), or an earlier layer's
-/// selection. Returns no_tensor if the layer reads all keys.
+/// The keys that the layer selects: those with the highest index scores, or an earlier layer's selection. Scores are
+/// computed from the layer's input x (tokens, hidden) and, for a lightning indexer, from the normed low-rank queries
+/// `low` (tokens, q_rank). Returns no_tensor if the layer reads all keys.
 TensorId chosen_keys(SegmentBuilder& b, TensorId x, TensorId low);
 
 }  // namespace llmcalc

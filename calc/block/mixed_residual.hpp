@@ -2,15 +2,16 @@
 /// Attention residuals in blocks of n layers (Kimi K3, arXiv:2607.24653, 2.2). The residual stream restarts with every
 /// block; its previous value is saved: b_0 (the embedding), b_1, ... A sub-layer reads
 ///   sum_j a_j v_j, a = softmax(q' norm(v_j))     v: the saved streams and the current one; q, norm: hidden each
-/// in place of the stream, and so does the head. The first mixer of a block reads the stream that is saved there, and
-/// its result becomes the new stream without an add. Scores and sums are element-wise work in one kernel, priced by its
-/// bytes; backward recomputes the shares a. The very first mix has a single tensor and copies it.
+/// instead of the stream; so does the head. The first mixer of a block reads the stream that is saved there, and its
+/// result becomes the new stream without an add. Scores and sums are element-wise work in one kernel, priced by the
+/// bytes moved; backward recomputes the weights a. The very first mix has a single tensor and copies it.
 ///
 /// Saved streams are live until the head has mixed them. Training saves each as the input of the layer that begins its
 /// block; its gradient is live from the head's mix to that layer, and every mix in between adds to it.
 ///
-/// The number of tensors in a mix grows with depth. To keep layers of one kind alike, each layer counts the mean number
-/// of tensors, rounded up; only the bytes moved depend on this number. set_mixed() sets the number of a single layer.
+/// The number of tensors in a mix grows with depth. Layers of one kind must have equal operators, so each layer
+/// counts the mean number of tensors, rounded up; only the bytes moved depend on it. set_mixed() sets the exact
+/// number for a single layer.
 
 #include "calc/block/segment_builder.hpp"
 

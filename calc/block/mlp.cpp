@@ -14,8 +14,8 @@ constexpr MlpNames expert_names{Component::experts, "mlp.expert_gate", "mlp.expe
 constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "mlp.shared_up",
                                 "mlp.shared_act",          "mlp.shared_mul",  "mlp.shared_down"};
 
-/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k, and the input width if it is not the
-/// model's; the widths of each matrix are filled in here.
+/// Builds an MLP: up (and gate) projection, activation, down projection. `matrix` supplies rows, groups, top_k and
+/// the input width (0: the model's); this function fills in the widths of each matrix.
 TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
   const Arch& a = b.arch();
   const Count outer = matrix.in > 0 ? matrix.in : a.hidden;

@@ -82,7 +82,8 @@ inline Step last_step(const Plan& p) {
   return s;
 }
 
-/// Sets the owner of the weights that a module's operators read: a tied table or head belongs to the model.
+/// Sets the owner of the weights that an MTP module's operators read: the model owns a tied table or head, the
+/// modules own everything else.
 inline void own_by_modules(OpList& ops) {
   const auto is_tied = [](const Op& op) {
     const Lookup* table = std::get_if<Lookup>(&op.shape);
@@ -92,13 +93,14 @@ inline void own_by_modules(OpList& ops) {
   for (Op& op : ops) op.owner = is_tied(op) ? Owner::model : Owner::modules;
 }
 
-/// Calls visit(const Segment&) for each segment in order, MTP segments last; only one list of operators is live.
+/// Calls visit(const Segment&) for each segment in order, MTP segments last. Only one segment's operators are in
+/// memory at a time.
 template <typename Visit>
 void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
   const auto input = [&](bool encoder) {
     return mul(own_tokens(half_step(arch, step, encoder).tokens(), layout), arch.hidden, arch.streams);
   };
-  // With adapters the embedding's result requires a gradient although no weight before it is trained
+  // With adapters, the embedding's result requires a gradient even though no weight before it is trained
   // (enable_input_require_grads of Hugging Face's transformers, for recomputed layers).
   const auto marked = [&](OpList& ops, SegmentKind kind, bool asks) {
     if (step.lora_rank > 0) return kind == SegmentKind::embedding || mark_asking(ops, true);
@@ -126,7 +128,8 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
                    block_ops(arch, kind, step), kind.asks) ||
            asks;
   const Count all =
-      step.training || arch.residual_block == 0 ? 1 : mixed_at_end(arch);  // tensors of the input that the head frees
+      step.training || arch.residual_block == 0 ? 1 : mixed_at_end(arch);  // number of tensors in the head's input,
+                                                                           // which the head frees
   segment(SegmentKind::head, none, 1, mul(all, input(false)), head_ops(arch, step), asks);
   if (step.mtp == 0) return;
   const LayerKind layer = mtp_layer(arch);

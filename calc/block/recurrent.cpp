@@ -9,7 +9,8 @@ class Recurrence {
   Recurrence(SegmentBuilder& b, const LayerKind& kind, TensorId x)
       : b_(b), r_(b.mixer().recurrent), shares_onward_(kind.shares_kv), x_(x) {}
 
-  /// Hk query and key heads of width dk, Hv value heads of width dv. A_log and dt_bias: 2 Hv parameters of the core.
+  /// Hk query and key heads of width dk, Hv value heads of width dv. The core's parameters are A_log and dt_bias, 2
+  /// Hv in total.
   TensorId gated_delta_net() {
     const Count keys = mul(r_.key_heads, r_.key_dim);
     const TensorId q = convolved("delta.q", "delta.q_conv", keys, r_.key_dim);
@@ -37,9 +38,9 @@ class Recurrence {
     return out("kda.out", gated("kda.gate_mul", z, head_norm("kda.o_norm", o)));
   }
 
-  /// I channels with a state of N each. The step's projection goes through a low rank; B and C are shared by all
-  /// channels; Jamba normalizes all three. A_log (I N) and D (I) are parameters of the core. Heads of P channels share
-  /// a step, an A_log and a D (PLaMo 2).
+  /// I channels, each with a state of size N. The step size is projected through a low rank; B and C are shared by
+  /// all channels; Jamba normalizes all three. A_log (I N) and D (I) are parameters of the core. Heads of P channels
+  /// share a step, an A_log and a D (PLaMo 2).
   TensorId mamba() {
     const Count i = r_.width(), h = r_.heads, n = r_.key_dim, p = r_.head_dim;
     const TensorId x = convolved("ssm.x", "ssm.x_conv", i, p);
@@ -69,13 +70,14 @@ class Recurrence {
     return out("ssm.out", y);
   }
 
-  /// H heads of width N throughout. Six mixes of each token with its predecessor, one for each projection: receptance,
-  /// key and value and, through low ranks, decay, in-context learning rate, gate and, if an earlier layer's values are
-  /// mixed in, the mixing share. The state loses its component along the removal key, at a rate set by the learning
-  /// rate, and gains the value along the other key. Both keys come from one projection: the removal key is multiplied
-  /// by learned weights k_k and normalized to length 1 (a norm per head), the other key is gated by the learning rate
-  /// (k_a). A LayerNorm per head, the token's bonus (r_k) and the gate follow. Kernels that read the decay or the
-  /// learning rate compute it from the respective projection.
+  /// H heads of width N throughout. Each token is mixed with its predecessor in six ways, for the projections to
+  /// receptance, key and value and the low-rank projections to decay, in-context learning rate and gate. If an
+  /// earlier layer's values are mixed in, their mixing weight is another low-rank projection. The state loses its
+  /// component along the removal key, at a rate set by the learning rate, and gains the value along the other key.
+  /// Both keys come from one projection: the removal key is multiplied by learned weights k_k and normalized to
+  /// length 1 (a norm per head), the other key is gated by the learning rate (k_a). A LayerNorm per head, the token's
+  /// bonus (r_k) and the gate follow. Kernels that read the decay or the learning rate compute it from the respective
+  /// projection.
   TensorId rwkv7() {
     const Count w = r_.width(), d = r_.head_dim;
     x_ = mixes("rwkv.shift", 6);
@@ -122,9 +124,9 @@ class Recurrence {
   }
 
   /// H heads of width N throughout. Token shift: receptance, key, value, gate and, in RWKV-6, decay each read a mix of
-  /// the token and its predecessor. RWKV-6 computes the shares of the mixes (ddlerp, data-dependent linear
-  /// interpolation) and the decay from the token, each through a low rank; in RWKV-5 both are parameters. Learned
-  /// decays and the bonus are parameters of the core. A LayerNorm per head and the gate follow.
+  /// the token and its predecessor. RWKV-6 computes the mixing weights (ddlerp, data-dependent linear interpolation)
+  /// and the decay from the token, each through a low rank; in RWKV-5 both are parameters. Learned decays and the
+  /// bonus are parameters of the core. A LayerNorm per head and the gate follow.
   TensorId rwkv6() {
     const Count w = r_.width(), d = r_.head_dim;
     const bool moves = r_.mix_rank > 0;
@@ -205,8 +207,8 @@ class Recurrence {
     const Step& s = b_.step();
     return b_.add(name, Component::attention, Shift{s.sequences, s.queries, b_.arch().hidden, n}, Split::inside, x_);
   }
-  /// Five mixes of each token with its predecessor; a low-rank projection of a preliminary mix is added to their
-  /// shares.
+  /// Five mixes of each token with its predecessor. A low-rank projection of a preliminary mix is added to their
+  /// mixing weights.
   TensorId moved_mixes() {
     const Step& s = b_.step();
     constexpr Count n = 5;  // decay, key, value, receptance, gate
@@ -221,7 +223,7 @@ class Recurrence {
     const TensorId moves = b_.add("rwkv.mix_up", Component::attention, up, Split::inside, low);
     return b_.add("rwkv.mix", Component::attention, then, Split::inside, {x_, moves});
   }
-  /// RWKV-7's values: a blend of the layer's own values and the values that another layer shares.
+  /// RWKV-7's values: the layer's own values, blended with an earlier layer's values if the layer reads them.
   TensorId mixed_values() {
     const TensorId v = projected("rwkv.v", r_.width(), r_.head_dim);
     if (!r_.reads_values()) return v;
@@ -229,8 +231,8 @@ class Recurrence {
     const Pointwise blend{.kind = PointwiseKind::blend, .rows = b_.tokens(), .width = r_.width()};
     return b_.add("rwkv.value_mix", Component::attention, blend, Split::width, {v, b_.outside(), share}, r_.head_dim);
   }
-  /// Names and sizes of a low-rank projection from the mixed tokens, which every rank has, to the sharded heads. `act`
-  /// may be empty.
+  /// Names and sizes of a low-rank projection from the mixed tokens, which are replicated, to the sharded heads. An
+  /// empty `act` means no activation.
   struct LowRank {
     std::string_view down, act, up;
     Count rank;

@@ -1,7 +1,7 @@
 #pragma once
 /// Recurrences as operators: projections, depthwise convolutions, state update, gate, output projection. Checkpoints
-/// that fuse some of the projections have the same parameters. The convolutions over queries, keys and values, which
-/// kernels run together, are separate operators, so that each is sharded in whole heads.
+/// that fuse some of the projections have the same parameters. The convolutions over queries, keys and values run in
+/// one kernel but are separate operators here, because each is sharded by whole heads.
 ///
 ///   gated DeltaNet   arXiv:2412.06464, hf qwen3_next/modeling_qwen3_next.py
 ///   KDA              arXiv:2510.26692, hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py

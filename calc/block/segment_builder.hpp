@@ -118,7 +118,7 @@ class SegmentBuilder {
   const Arch& a_;
   const Mixer& mixer_;  ///< mixer of the layers
   const LayerKind kind_;
-  const Step s_;  ///< the step as these layers see it
+  const Step s_;  ///< the step of the encoder or of the decoder; for all other models, the whole step
   Count t_;
   Op::Weights weights_;
   OpList ops_;

@@ -21,8 +21,8 @@ Count pairs_twice(Count queries, Count past, const Pairs& of, const Documents& d
   return all;
 }
 /// FLOPs of the scored pairs: for each head and sequence, `width` times pairs_twice(). Ranks that share the pairs get
-/// equal parts: exact if every query sees all earlier tokens (calc/parallel/context.hpp), rounded up under a window,
-/// whose first queries see fewer keys.
+/// equal parts. This is exact if every query sees all earlier tokens (calc/parallel/context.hpp), and rounded up
+/// under a window, because the first queries see fewer keys.
 Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documents& documents) {
   const Flops all = flops(s.sequences, s.heads, width, pairs_twice(s.all_queries(), s.past(), of, documents));
   if (s.pair_ranks == 1) return all;
@@ -104,8 +104,8 @@ Learned learned(const Attention& s) {
 }
 
 // ---- Index scores: q k' for every index head and token in reach, 2 width FLOPs each. Backward covers only the
-// selected keys (arXiv:2512.02556, 2.1): dq and dk take twice the FLOPs, and the scores, which are not saved, are
-// recomputed. Excludes ReLU and the weighted sum over heads, a multiply-add per head and pair.
+// selected keys (arXiv:2512.02556, 2.1): dq and dk take twice the FLOPs of the scores; the scores, which are not
+// saved, are recomputed. Excludes ReLU and the weighted sum over heads, a multiply-add per head and pair.
 
 namespace {
 Flops index_flops(const IndexScores& s, const Pairs& of, const Documents& documents) {
@@ -147,7 +147,7 @@ Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {
 }
 Learned learned(const IndexScores&) { return {}; }
 
-// ---- Pool: element-wise. Reads keys and gates, writes pooled keys, also to the cache.
+// ---- Pool: element-wise. Reads keys and gates; writes pooled keys and, with a cache, a second copy to the cache.
 
 namespace {
 double pool_numbers(const Pool& s) { return 2 * d(s.rows()) * d(s.wide) + d(s.pooled()) * d(s.width); }
@@ -158,7 +158,7 @@ Cost forward(const Pool& s, const Pricing& p, const Stored& w) {
   return {.moved = {.weights = bytes(w.vector, d(s.ratio) * d(s.wide)),
                     .activations = bytes(p.activation, pool_numbers(s)) + written}};
 }
-/// Reads keys, gates and the result's gradient, writes gradients of keys and gates.
+/// Reads keys, gates and the gradient of the result; writes the gradients of keys and gates.
 Cost backward_input(const Pool& s, const Pricing& p, const Stored& w) {
   const double bias = d(s.ratio) * d(s.wide);
   return {.moved = {.weights = bytes(w.vector, bias) + gradient_traffic(p, bias),

@@ -23,12 +23,12 @@ struct Traffic {
   }
 };
 
-/// Cost of one pass over one operator on one rank. Only matmul FLOPs count (1 multiply-add = 2). Element-wise work does
-/// not count as model FLOPs; it is priced by the bytes moved.
+/// Cost of one pass over one operator on one rank. Only matmul FLOPs are counted (1 multiply-add = 2). Element-wise
+/// work is priced by the bytes that it moves.
 struct Cost {
   Flops model{};     ///< under the plan's attention convention
-  Flops executed{};  ///< executed by the kernel: naive attention computes all pairs; flash the causal ones, plus q k'
-                     ///< in backward
+  Flops executed{};  ///< executed by the kernel: naive attention computes all pairs; flash attention computes the
+                     ///< causal pairs and, in backward, also recomputes q k'
   Traffic moved{};
   constexpr Cost& operator+=(const Cost& o) {
     model += o.model;
@@ -69,7 +69,7 @@ Cost backward(const Op& op, const Pricing& p);
 struct Learned {
   Count total = 0;
   Count idle = 0;    ///< parameters in routed experts that a given token does not visit
-  Count matmul = 0;  ///< parameters used in a matmul once per token: includes even a tied head, excludes idle experts
+  Count matmul = 0;  ///< parameters used in a matmul once per token: includes a tied head, excludes idle experts
   Count matmul_idle = 0;
   Count frozen = 0;    ///< untrained parameters
   Count factored = 0;  ///< elements of Adafactor's state: rows + columns of a matrix, all of a vector
@@ -95,8 +95,8 @@ constexpr Learned operator*(Count n, const Learned& l) {
           mul(n, l.frozen), mul(n, l.factored), mul(n, l.adamw)};
 }
 Learned learned(const Shape& shape);
-/// Learned parameters of an operator whose weights may be frozen or belong to another operator; weights of another
-/// operator count only in `matmul`.
+/// Learned parameters of an operator whose weights may be frozen or belong to another operator. Weights that belong
+/// to another operator count only in `matmul`.
 Learned learned(const Op& op);
 
 /// Special functions (exp, tanh and similar) that an element-wise operator evaluates: one per activation element

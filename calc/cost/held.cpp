@@ -20,8 +20,8 @@ Bytes saved_of_core(const Attention& s, const Pricing& p, Count scores) {
   if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
   return one + (p.dropout ? one + mask : Bytes());
 }
-/// Bytes of the keys and values of one other rank in a ring, which arrive while the previous rank's are in use (double
-/// buffer). In backward their gradients travel with them.
+/// Bytes of another rank's keys and values in a ring: they arrive in a second buffer while the previous block is in
+/// use. In backward, their gradients travel with them.
 Bytes arriving(const Attention& s, const Pricing& p) {
   return s.ring ? bytes_of(p.activation, mul(s.rows(), s.key_numbers())) : Bytes();
 }
@@ -48,7 +48,8 @@ Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Shift& s, const Pricing&) { return {.needs = {{true, s.moved}}}; }
 Held held(const Pointwise& s, const Pricing& p) {
   switch (s.kind) {
-    case PointwiseKind::scale:  // the operator's result, which the next layer has kept alive until now
+    case PointwiseKind::scale:  // the operator's result, which its gradient reads; the next layer keeps it alive
+                                // until then
       return {.scratch_backward = bytes_of(p.activation, mul(s.rows, s.width))};
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
@@ -82,7 +83,8 @@ Held held(const Pointwise& s, const Pricing& p) {
   }
   return {};
 }
-/// Log-probabilities overwrite float32 logits; other formats remain and need a float32 log-sum-exp per row.
+/// Log-probabilities overwrite float32 logits. Logits in other formats are kept and need a float32 log-sum-exp per
+/// row.
 Held held(const Loss& s, const Pricing& p) {
   return {.saved = p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes()};
 }
@@ -153,7 +155,7 @@ Held held(const Shape& s, const Pricing& p) {
   return std::visit([&](const auto& shape) { return held(shape, p); }, s);
 }
 namespace {
-/// Scratch bytes of an operator if no backward pass follows, as in inference.
+/// Scratch bytes of an operator without a backward pass, as in inference.
 Bytes scratch_alone(const Shape& s, Pricing p) {
   p.phase = Phase::prefill;
   return held(s, p).scratch;

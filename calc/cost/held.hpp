@@ -9,8 +9,8 @@ namespace llmcalc {
 Bytes weight_bytes(const Shape& shape, const Stored& w);
 
 /// Bytes that one layer caches per sequence on one rank: `per_token` for every cached token, `per_pool` for every
-/// `ratio` tokens, and a fixed-size state. For cross attention, the state consists of the encoder's tokens; the
-/// decoder's own tokens start with one initial token.
+/// `ratio` tokens, and a fixed-size state. For cross-attention, the state consists of the encoder's tokens; the
+/// decoder's tokens begin with one start token.
 struct CacheRow {
   Bytes per_token{};
   Reach reach{};
@@ -41,8 +41,8 @@ struct CacheRow {
 };
 CacheRow cache_row(const Shape& shape, const Pricing& p);
 
-/// Bytes of one token in this layer's cache on this rank: a key and a value per KV head, or one latent row, each stored
-/// as a separate row.
+/// Bytes of one token in this layer's cache on this rank. Each key and value of a KV head, or the latent row, is
+/// stored as a separate row.
 Bytes token_cache(const Attention& a, const CacheFormats& cache);
 
 /// Which inputs backward needs, and whether it needs the output.
@@ -59,8 +59,8 @@ struct Held {
   Bytes scratch_backward{};
 };
 Held held(const Shape& shape, const Pricing& p);
-/// Tensors and bytes that an operator needs. For backward, a frozen matrix does not need its input and a frozen table
-/// does not need its ids; an operator without a backward pass saves no tensors.
+/// Tensors and bytes that an operator needs. The backward of a frozen matrix does not need its input, and the
+/// backward of a frozen table does not need its ids. An operator without a backward pass saves no tensors.
 Held held(const Op& op, const Pricing& p);
 
 /// Bytes of a rank's logits during the loss, for one chunk of tokens. Per logit: 4 (float32 log-softmax), the bytes of

@@ -29,7 +29,7 @@ RuleWork rule_work(StateRule rule) {
   if (rule == StateRule::diagonal) return {2, 0, 0, 0};
   return rule == StateRule::removal ? RuleWork{8, 8, 8, 4} : RuleWork{4, 2, 2, 2};
 }
-/// Number of heads with separate scores: without a delta rule, the heads of a group share scores.
+/// Number of heads with separate scores. Without a delta rule, all heads of a group share their scores.
 Count scored_heads(const LinearAttention& s) {
   return s.rule == StateRule::delta || s.rule == StateRule::removal ? s.heads : s.key_heads;
 }
@@ -39,7 +39,7 @@ Count chunk_places(const LinearAttention& s) {
   const Count c = tokens_at_once(s), rest = s.queries % c;
   return mul(s.sequences, add(mul(s.queries - rest, c), mul(rest, rest)));
 }
-/// FLOPs of the matmuls with the state, and with a chunk's values, that produce the output.
+/// FLOPs of the matmuls that produce the output: with the state and, in chunks, with the chunk's values.
 Flops reading_flops(const LinearAttention& s) {
   if (s.rule == StateRule::diagonal) return {};
   const Flops state = flops(2, s.rows(), s.state());
@@ -64,7 +64,7 @@ Cost forward(const LinearAttention& s, const Pricing& p, const Stored& w) {
            .cache = state,
            .activations = bytes(p.activation, linear_numbers(s))}};
 }
-/// Reads inputs and the output's gradient, writes the inputs' gradients.
+/// Reads the inputs and the gradient of the output; writes the gradients of the inputs.
 Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w) {
   return {2 * recurrent_flops(s),
           3 * state_flops(s) - reading_flops(s),
@@ -73,8 +73,9 @@ Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w)
 }
 Learned learned(const LinearAttention& s) { return {.total = s.weights, .factored = s.weights}; }
 
-// ---- Convolution: `taps` multiply-adds per element, including zeros before the first token. Backward: as many for the
-// input gradient, for the weight gradient, and for recomputing the sums, which the activation's derivative needs.
+// ---- Convolution: `taps` multiply-adds per element, including zeros before the first token. Backward takes the same
+// number three times: for the input gradient, for the weight gradient, and to recompute the sums that the
+// activation's derivative needs.
 
 namespace {
 double taps_and_bias(const Convolution& s) { return d(s.channels) * d(s.taps + (s.bias ? 1 : 0)); }

@@ -9,9 +9,9 @@ namespace llmcalc {
 /// or values that are the keys), to an indexer's keys and to pooled keys.
 struct CacheFormats {
   DType keys = dtypes::bf16, values = dtypes::bf16;
-  /// Rows of sparse latent attention as in FlashMLA's 8-bit kernels: a latent row stores 8-bit numbers with a float32
-  /// scale per 128 numbers, except for its rotary part in 16 bits; an indexer's key stores 8-bit numbers with scales of
-  /// the same kind.
+  /// Rows of sparse latent attention as in FlashMLA's 8-bit kernels. A latent row stores 8-bit numbers with a float32
+  /// scale per 128 numbers, and its rotary part in 16 bits. An indexer's key also stores 8-bit numbers with a float32
+  /// scale per 128.
   bool scaled_latent = false, scaled_index = false;
 
   constexpr CacheFormats() = default;

@@ -40,8 +40,8 @@ struct Format {
 /// Whole bits per element, excluding group data such as scales.
 constexpr Count whole_bits(const Format& f) { return f.element_bits > 0 ? f.element_bits : f.group_bits / f.group; }
 
-/// Whether the format can be used for the operands of a matmul: devices multiply in it, and its bytes describe a single
-/// tensor (some checkpoint formats also store the input's scale with the weights).
+/// Whether the operands of a matmul can be in this format. True if devices multiply in it, and if its bytes describe
+/// a single tensor (some checkpoint formats also store the input's scale with the weights).
 constexpr bool is_operand_format(const Format& f) { return f.peak != Peak::none && f.tensor_bytes <= 4; }
 
 // clang-format off

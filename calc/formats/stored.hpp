@@ -1,5 +1,5 @@
 #pragma once
-/// Number formats of an operator's weights and cache in memory.
+/// Number formats in which an operator's weights and cache are stored.
 
 #include "calc/operator/op.hpp"
 #include "calc/operator/pricing.hpp"
@@ -46,7 +46,7 @@ inline Stored stored(const Shape& shape, Component c, const Pricing& p) {
   return stored(shape, c, p, is_low_precision(c));
 }
 
-/// Formats of the weights of an operator; adapters are in the format of trained weights.
+/// Formats of an operator's weights. Adapters are in the format of trained weights.
 inline Stored stored(const Op& op, const Pricing& p) {
   if (op.weights != Op::Weights::adapter) {
     Stored s = stored(op.shape, op.component, p, op.narrow, op.owner);

@@ -37,9 +37,9 @@ enum class Owner : std::uint8_t {
 };
 inline constexpr std::size_t owner_count = 2;
 
-/// Bytes of a component whose tensors are not all in the component's format. `held`: bytes in the checkpoint;
-/// `nominal`: bytes if all tensors were in that format. A subset of the tensors takes a share of `held` in proportion
-/// to its nominal bytes.
+/// Bytes of a component with tensors in several formats. `held`: bytes in the checkpoint; `nominal`: bytes if all
+/// tensors were in the component's format. A subset of the tensors takes a share of `held` in proportion to its
+/// nominal bytes.
 struct HeldBytes {
   Bytes held{}, nominal{};
   constexpr bool operator==(const HeldBytes&) const = default;
@@ -63,16 +63,16 @@ class WeightFormats {
   constexpr DType& operator[](Component c) { return by_[static_cast<std::size_t>(c)]; }
   /// Whether all components have the same format, regardless of a checkpoint's byte counts.
   constexpr bool uniform() const { return by_ == WeightFormats(by_[0]).by_; }
-  /// Whether no component's format has groups, so that training can store weights in it.
+  /// Whether training can store weights in every component's format, because none of the formats has groups.
   constexpr bool plain() const {
     return std::all_of(by_.begin(), by_.end(), [](DType t) { return t.plain(); });
   }
   constexpr bool operator==(const WeightFormats&) const = default;
 
-  /// Sets a checkpoint's byte counts for the component, of the model or of all its MTP modules.
+  /// Sets the byte counts of a component in a checkpoint, for the model or for all of its MTP modules.
   constexpr void hold(Component c, const HeldBytes& h, Owner owner = Owner::model) { of(c, owner) = h; }
   constexpr const HeldBytes& held_of(Component c) const { return of(c, Owner::model); }
-  /// Whether checkpoint byte counts are set for the component. If so, all of its tensors are nominally counted in the
+  /// Whether checkpoint byte counts are set for the component. If so, nominal bytes count all of its tensors in the
   /// component's format.
   constexpr bool is_held(Component c, Owner owner = Owner::model) const { return of(c, owner) != HeldBytes(); }
   constexpr bool any_held(Owner owner) const {
@@ -80,9 +80,9 @@ class WeightFormats {
     return std::any_of(all.begin(), all.end(), [](const HeldBytes& h) { return h != HeldBytes(); });
   }
   constexpr bool any_held() const { return any_held(Owner::model) || any_held(Owner::modules); }
-  /// Bytes in the checkpoint of tensors with `nominal` bytes: their proportional share of the held bytes, rounded down;
-  /// for all tensors of a component, all of its held bytes. A component without counted tensors, such as rotary
-  /// factors, takes all of its held bytes.
+  /// Bytes in the checkpoint of tensors with `nominal` bytes: their proportional share of the component's held bytes,
+  /// rounded down. All tensors of a component together have all of its held bytes, as does a component without
+  /// counted tensors, such as rotary factors.
   constexpr Bytes held(Component c, Bytes nominal, Owner owner = Owner::model) const {
     if (!is_held(c, owner)) return nominal;
     const HeldBytes& all = of(c, owner);

@@ -42,9 +42,10 @@ CollectiveSchedule rooted(Algorithm algorithm, Count n) {
   }
 }
 
-/// All-reduce: two reduce-scatter costs (ring, recursive), or a reduction and a broadcast (tree, naive). A switch
-/// receives M from each rank while it sends M to each, using both directions of a link: one message up and one down.
-/// (Excludes the extra M/n of NVLink SHARP, which requests its sums slice by slice and sends each slice a second time.)
+/// All-reduce: twice the cost of a reduce-scatter (ring, recursive), or a reduce and a broadcast (tree, naive). A
+/// switch receives M from each rank while it sends M to each rank, so both directions of a link are used: one message
+/// up and one down. (Excludes the extra M/n of NVLink SHARP, which requests its sums slice by slice and sends each
+/// slice a second time.)
 CollectiveSchedule all_reduce(Algorithm algorithm, Count n) {
   switch (algorithm) {
     case Algorithm::ring:
@@ -63,7 +64,7 @@ CollectiveSchedule all_reduce(Algorithm algorithm, Count n) {
 }
 
 CollectiveSchedule valid_schedule(CollectiveOp op, Algorithm algorithm, Count n) {
-  const Ratio share = lowest(n - 1, n);  // share of M that belongs to the other ranks
+  const Ratio share = lowest(n - 1, n);  // fraction of M that belongs to the other ranks
   const bool logarithmic = algorithm == Algorithm::recursive || algorithm == Algorithm::tree;
   switch (op) {
     case CollectiveOp::broadcast:

@@ -10,7 +10,7 @@
 ///   all-gather                      the gathered output      (a rank contributes M/n)
 ///   gather                          the gathered output      (a rank contributes M/n)
 ///   reduce-scatter                  the input of one rank    (a rank receives M/n)
-///   all-to-all                      one rank's whole send buffer, including its share for itself
+///   all-to-all                      one rank's send buffer, including the part that it keeps
 ///   p2p                             the message
 ///
 /// On a torus each operation has only its default algorithm, over the links counted in calc/links/torus.hpp.
@@ -57,8 +57,8 @@ enum class CollectiveAlgorithm : std::uint8_t {
   pairwise,           ///< n - 1 pairwise messages
   bruck,              ///< lg messages of M/2
   scatter_allgather,  ///< binomial scatter, then ring all-gather
-  pipelined,          ///< a chain of ranks that pass on small pieces, in the limit of large M
-  naive,              ///< all data over the root's link, one rank after another
+  pipelined,          ///< a chain of ranks that forward small pieces, in the limit of large M
+  naive,              ///< all data over the root's link, rank by rank
   direct,             ///< one message
   in_network          ///< switches sum data from all ranks, or replicate one rank's data to all
 };
@@ -83,13 +83,13 @@ CollectiveAlgorithm default_algorithm(CollectiveOp op) noexcept;
 
 struct CollectiveSchedule {
   Count rounds = 0;  ///< sequentially dependent messages
-  Ratio load;        ///< bytes sent over the busiest rank's link, in units of M
+  Ratio load;        ///< bytes over the link of the busiest rank, in units of M
 };
 
 /// Upper bound on the number of ranks, larger than any real machine; rounds do not overflow up to this bound.
 inline constexpr Count max_ranks = Count{1} << 40;
 
-/// Reason a collective is impossible. A value, not an exception.
+/// Reason a collective is impossible.
 enum class CollectiveFlaw : std::uint8_t {
   none,
   no_such_algorithm,  ///< the operation does not support this algorithm
@@ -122,15 +122,15 @@ struct ByteFraction {
   constexpr bool operator==(const ByteFraction&) const = default;
 };
 
-/// Bytes load x M, with the load in lowest terms. Symmetric algorithms: bytes sent by each rank; others: bytes over the
-/// root's link in both directions; on a torus: includes forwarded data. Throws Overflow past 2^63. Precondition: the
-/// operation supports the algorithm.
+/// Bytes load x M, with the load in lowest terms. For symmetric algorithms, the bytes that each rank sends; for all
+/// others, the bytes over the root's link in both directions. On a torus, forwarded data is included. Throws Overflow
+/// past 2^63. Precondition: the operation supports the algorithm.
 ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                                const Torus& torus = {});
 
-/// Bus bandwidth divided by algorithm bandwidth (M / time), to compare a measurement with the link's own bandwidth:
-/// all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all and gather (n-1)/n; the others 1; 0 for one rank.
-/// Source: NVIDIA nccl-tests, doc/PERFORMANCE.md.
+/// Bus bandwidth divided by algorithm bandwidth (M / time). The bus bandwidth of a measurement is comparable with the
+/// bandwidth of the link. Values: all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all and gather (n-1)/n; the
+/// others 1; 0 for one rank. Source: NVIDIA nccl-tests, doc/PERFORMANCE.md.
 Ratio bus_factor(CollectiveOp op, Count ranks) noexcept;
 BytesPerSecond bus_bandwidth(CollectiveOp op, Bytes m, Count ranks, Seconds measured) noexcept;
 

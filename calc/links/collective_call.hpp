@@ -1,7 +1,7 @@
 #pragma once
 /// Communication between ranks in one direction of a layer: messages and bytes by group and operation. The group's link
-/// determines the time (calc/links/collective.hpp), linear in messages and bytes for a given algorithm. Collectives of
-/// the same operation and size form one CollectiveCall, so that the algorithm can depend on the size.
+/// determines the time (calc/links/collective.hpp), linear in messages and bytes for a given algorithm. Collectives
+/// of the same operation and size form one CollectiveCall, because the algorithm may depend on the size.
 
 #include "calc/inplace_vector.hpp"
 #include "calc/layout.hpp"
@@ -19,8 +19,8 @@ struct CollectiveCall {
   Count messages = 0;
   Bytes bytes;
   ExpertRouting routing{};  ///< routing of the rows sent to experts
-  Count beside = 0;         ///< messages that weight gradients do not depend on and can overlap with
-  Count for_weights = 0;    ///< messages that only weight gradients wait for
+  Count beside = 0;         ///< messages that can overlap with weight gradients, which do not depend on them
+  Count for_weights = 0;    ///< messages that only weight gradients depend on
 };
 
 class CollectiveCalls {
@@ -41,16 +41,17 @@ class CollectiveCalls {
 void add_forward(CollectiveCalls& all, const Collective& c, const Pricing& p);
 void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, bool regathers_for_weights = false);
 
-/// Expected number of nodes to which a token is sent. E experts are spread evenly over `nodes`, and a router picks K =
-/// top_k experts on `most` nodes (0: all nodes), with all choices equally likely. Of A = min(most, nodes) nodes with e
-/// = E / nodes experts each, a node is missed if all K picks fall on the (A - 1) e experts of the other nodes:
+/// Expected number of nodes to which a token is sent. E experts are spread evenly over `nodes` nodes. A router picks
+/// K = top_k experts on at most `most` nodes (0: all nodes), with all choices equally likely. Of A = min(most, nodes)
+/// nodes with e = E / nodes experts each, a node is missed if all K picks fall on the (A - 1) e experts of the other
+/// nodes:
 ///   A (1 - C((A - 1) e, K) / C(A e, K)) = A (1 - product over i < K of ((A - 1) e - i) / (A e - i))
 /// At most A and at most K. DeepSeek-V3 (arXiv:2412.19437, 2.1.2) limits nodes in this way. Not modeled: its routers
 /// first pick the best-matching nodes and then choose among their experts, and some experts are more popular than
 /// others.
 double expected_nodes(const ExpertRouting& r, double nodes, Count most);
 
-/// Seconds of collectives: messages x rounds x latency, and load x bytes / bandwidth.
+/// Seconds of collectives. `waits`: messages x rounds x latency. `transfer`: load x bytes / bandwidth.
 struct CommunicationTime {
   Seconds waits, transfer;
   constexpr Seconds total() const { return waits + transfer; }
@@ -62,8 +63,8 @@ struct CommunicationTime {
 };
 CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorithm algorithm, Count ranks,
                                      const Link& link);
-/// Rounds of one pass over n ranks if trees carry short messages, 2 log2(n) + 4: for each message NCCL uses the faster
-/// of a ring and a tree of logarithmic depth (NCCL 2.4, double binary trees between nodes).
+/// Rounds of one pass over n ranks if trees carry short messages: 2 log2(n) + 4. For each message, NCCL uses the
+/// faster of a ring and a tree of logarithmic depth (NCCL 2.4, double binary trees between nodes).
 double tree_rounds(double ranks);
 /// Time of collectives at the rates achieved on a level of links. `outer`: a level outside the innermost one.
 CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorithm algorithm, Count ranks,

@@ -15,7 +15,7 @@ Lines joined_lines(const Lines& g) {
   return follows ? Lines{{g.ranks(), g.inner.stride}, {}} : g;
 }
 
-/// Whether nodes of `devices` devices contain equal parts of every line of the same kind as `l`.
+/// Whether every node of `devices` devices contains an equal part of each line like `l`.
 bool is_even(const Line& l, Count devices) {
   const Count block = mul(l.ranks, l.stride);
   const bool shared_out = block % devices == 0 && devices % l.stride == 0;
@@ -44,7 +44,7 @@ Count held(const Placed& g, Count begin, Count end) {
   return n;
 }
 
-/// Whether a is slower than b.
+/// Whether `a` is slower than `b`.
 bool is_worse(const Meeting& a, const Meeting& b) {
   if ((a.parts > 1) != (b.parts > 1)) return a.parts > 1;
   return a.fewest != b.fewest ? a.fewest < b.fewest : a.parts > b.parts;
@@ -55,7 +55,7 @@ bool is_worse(const Route& a, const Route& b) {
   return false;
 }
 
-/// The parts into which units of `size` devices divide the group's ranks on devices [begin, end).
+/// The parts of a group's ranks on devices [begin, end), where a part is the ranks within one unit of `size` devices.
 Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   if (const Count n = held(g, begin, end); size == 1) return {n, 1, n};
   Meeting m{0, g.lines.ranks(), 0};
@@ -67,8 +67,8 @@ Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   return m;
 }
 
-/// The parts, of `size` devices each, that are joined by the slowest instance of a level in the group. Each instance
-/// joins `joined` devices.
+/// The parts that the slowest instance of a level joins in a group. An instance joins `joined` devices, a part has
+/// the ranks on `size` devices.
 Meeting meet(const Placed& g, Count size, Count joined) {
   std::optional<Meeting> worst;
   for (Count begin = g.base / joined * joined; begin <= g.last(); begin += joined)
@@ -111,9 +111,9 @@ class Groups {
     return largest;
   }
 
-  /// The placement of a line's ranks in nodes repeats after `node` devices, or after as many nodes as the stride needs
-  /// to return to the start of a node. A long line is shortened to its ends and at least two such periods; the level
-  /// that joins all devices adds the nodes of the omitted part.
+  /// The placement of a line's ranks in nodes repeats after a period of node() / gcd(node(), stride) ranks. If the
+  /// outer line has a single rank, a long inner line is shortened by whole periods to at least two of them, and the
+  /// nodes of the omitted part are added on the level that joins all devices.
   Route slowest() const {
     const Count stride = lines_.inner.stride, period = node() / std::gcd(node(), stride);
     const bool one_line = lines_.outer.ranks == 1;
@@ -137,7 +137,8 @@ class Groups {
     return std::all_of(joined_.begin(), joined_.end(), whole) ? 1 : stride;
   }
 
-  /// Groups that begin at the same position in a node have the same placement, so one group per position suffices.
+  /// The route of the slowest group. Groups that begin at the same position in a node have the same placement, so one
+  /// group per position suffices.
   Route slowest_of(const Lines& saved) const {
     const Count block = mul(lines_.inner.ranks, lines_.inner.stride), n = node();
     const Count all = lines_.outer.ranks == 1 ? block : mul(lines_.outer.ranks, lines_.outer.stride);
@@ -168,7 +169,7 @@ class Groups {
 
 }  // namespace
 
-/// Takes a fast path for groups inside a node, which are the majority and whose routes a search requests often.
+/// Takes a fast path for groups inside a node, which a search requests most often.
 Route route(const Cluster& c, const Layout& l, Group g) {
   if (!is_inside(c, l, g)) return Groups(c, l, g).route();
   const Count n = ranks(l, g);

@@ -40,7 +40,7 @@ Torus torus_of(const std::array<TorusAxis, 3>& axes) {
   return t;
 }
 
-/// Axes of a block of `ranks` ranks, with one rank per `spacing` devices along each axis.
+/// Axes of a block of `ranks` ranks, with one rank on every `spacing` devices along each axis.
 std::array<TorusAxis, 3> axes_in(const Torus& run, const Sides& ranks, const Sides& spacing) {
   std::array<TorusAxis, 3> axes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -59,8 +59,8 @@ Ratio in_lowest_terms(Count numerator, Count denominator) {
   return {numerator / g, denominator / g};
 }
 
-/// The block of n ranks with the fewest devices; on ties, the one with whole rings, then with the most links per rank,
-/// the most rings and the fewest steps.
+/// The block of n ranks with the fewest devices. Ties are broken by whole rings, then by the most links per rank, the
+/// most rings and the fewest steps.
 std::optional<Sides> block_of(const Torus& run, Count n, const Sides& spacing) {
   Sides most = sides_of(run);
   for (std::size_t i = 0; i < most.size(); ++i) most[i] /= spacing[i];

@@ -1,9 +1,9 @@
 #pragma once
 /// A torus of links, and the part of it that a group's ranks occupy.
 ///
-/// Along each axis a device has two links of one-way rate w, one to each neighbor. A group has m ranks on an axis, on
-/// every s-th device. An axis with joined ends is a ring and gives each rank c = 2 links; otherwise it is a line, whose
-/// ends have c = 1. The s groups interleaved on an axis share its links, so a rank has
+/// Along each axis a device has two links of one-way rate w, one to each neighbor. A group has m ranks on an axis,
+/// one on every s-th device. An axis whose ends are joined is a ring and gives each rank c = 2 links; otherwise it is
+/// a line, whose ends have c = 1. The s groups interleaved on an axis share its links, so a rank has
 ///   L = sum over axes of c / s   links, and the bandwidth L w
 ///   all-gather, reduce-scatter   (n-1)/n M / (L w): the message is split into one part per axis; each part traverses
 ///                                the axes in a different order, in both directions. An all-reduce is both operations
@@ -40,10 +40,10 @@ Torus whole_torus(const InplaceVector<Count, 3>& dimensions);
 /// (Jouppi et al. 2023, arXiv:2304.01433).
 Torus slice(const Torus& all, Count wraps, Count devices);
 
-/// The part of a run's torus that `ranks` ranks of a group occupy, one per `stride` devices. The devices from one rank
-/// to the next form a block, and the ranks form a block of such blocks, the one with the fewest devices; ties are
-/// broken by whole rings, whose links are not shared, then by the most links per rank, the most rings, and the fewest
-/// steps. If no block fits the ranks, they form a line.
+/// The part of a run's torus that `ranks` ranks of a group occupy, one per `stride` devices. The devices from one
+/// rank to the next form a block, and the ranks form a block of these blocks. Of all such arrangements, the one with
+/// the fewest devices is used; ties are broken by whole rings, whose links are not shared, then by the most links per
+/// rank, the most rings, and the fewest steps. If no block fits the ranks, they form a line.
 Torus of_ranks(const Torus& run, Count ranks, Count stride);
 
 /// L: links per rank, in units of one link of an axis in one direction.

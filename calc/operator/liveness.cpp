@@ -14,15 +14,15 @@ namespace {
 
 using OpId = std::uint8_t;
 
-/// A tensor: its producer, its last reader, the first operator that needs it for backward, and its treatment in
-/// backward.
+/// A tensor: its size, its producer, its last reader in forward, the first operator whose backward needs it, and
+/// flags.
 struct LiveTensor {
   Bytes size;
   TensorId same;  ///< id of this tensor after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
   bool needed = false, apart = false, discarded = false, remade = false, alive_in_recompute = false;
   bool asks = true;        ///< requires a gradient
-  bool outside = false;    ///< produced by another segment and live there; its gradient is computed here
+  bool outside = false;    ///< produced by another segment, which counts it; its gradient is computed here
   bool carried = false;    ///< produced here and read by other segments: live to the end of this segment
   bool shared_kv = false;  ///< carried, and read by several layers: its gradient exists before backward begins
   bool in_place = false;   ///< carried, and overwritten by its gradients from later segments
@@ -194,16 +194,16 @@ class Walk {
   }
   static bool is_dropout(const Op& op) { return is(PointwiseKind::dropout, op); }
   static bool is_sum(const Op& op) { return is(PointwiseKind::add, op); }
-  /// Whether the second input of a sum was produced before the first input, which is itself a sum. The gradient that
-  /// the two inputs would share is then passed on to the inputs of the first, and other gradients are added to it
-  /// before the second input's gradient is used.
+  /// Whether the second input of a sum was produced before the first input, which is itself a sum. If so, the two
+  /// inputs cannot share a gradient: the first input passes it on to its own inputs, and other gradients are added to
+  /// it before the second input uses it.
   bool waits(const Inputs& in) const {
     if (in[0] == no_tensor || in[1] == no_tensor) return false;
     const OpId first = tensors_[in[0]].producer;
     return tensors_[in[1]].producer < first && is_sum(ops_[first]);
   }
 
-  /// Marks the recomputed operators, and their results that backward recomputes.
+  /// Marks the recomputed operators, and those of their results that are discarded and recomputed in backward.
   void mark_recomputed() {
     for (std::size_t i = 0; i < ops_.size(); ++i) recomputed_[i] = holds_any(p_.recomputed, ops_[i]);
     for (std::size_t i = 0; i < ops_.size(); ++i)
@@ -272,9 +272,9 @@ class Walk {
     if (!p_.training() || later_table) return {};  // positions need no ids; other tables share the ids of the first
     return recomputed_[i] ? Bytes() : held_[i].saved;
   }
-  /// Bytes live only while the operator runs. For a recomputed operator, they include the bytes that it would otherwise
-  /// save, from the recomputation on. The output of a recomputed attention core is freed before the larger gradients
-  /// are allocated.
+  /// Bytes live only while the operator runs. For a recomputed operator, they include the bytes that it would
+  /// otherwise save, once it is recomputed. The output of a recomputed attention core is freed before the larger
+  /// gradients are allocated.
   Bytes passing(std::size_t i, bool is_backward) const {
     const Held& h = held_[i];
     const bool mine = recomputed_[i] && !(is_backward && own_recomputed_[i]);
@@ -323,7 +323,7 @@ class Walk {
 
   using Gradients = std::array<Bytes, most_tensors>;
 
-  /// Calls see(i, gradients) when all tensors that operator i's backward pass needs are live.
+  /// Calls see(i, gradients) at the moment when all tensors that the backward of operator i needs are live.
   template <typename See>
   void backward_pass(See see) {
     Gradients gradient{};
@@ -349,8 +349,8 @@ class Walk {
     }
   }
 
-  /// Bytes of the inputs that this operator's backward recomputes; each is recomputed once and kept until no operator
-  /// needs it.
+  /// Bytes of the inputs that this operator's backward recomputes. Each input is recomputed once and kept until no
+  /// operator needs it.
   Bytes remake(std::size_t i) {
     Bytes added;
     const Needs& n = held_[i].needs;
@@ -374,17 +374,17 @@ class Walk {
     const bool moves = t != no_tensor && tensors_[t].outside && std::holds_alternative<Pointwise>(ops_[i].shape);
     return moves ? std::exchange(gradient[t], {}) : Bytes();
   }
-  /// Bytes of the tensor if it is freed after this operator, the last in backward to need it; otherwise 0.
+  /// Bytes of the tensor if backward frees it after this operator, the last one that needs it; otherwise 0.
   Bytes done_with(TensorId t, std::size_t i) const {
     if (t == no_tensor) return {};
     const LiveTensor& x = tensors_[t];
     return x.first_need == i && !x.in_place && (x.needed || x.alive_in_recompute) ? x.size : Bytes();
   }
 
-  /// Bytes of new gradients: of the inputs that require a gradient and do not have one yet. A sum passes its gradient
-  /// to the first such input and shares it with the second. A branch that dropout masks in place, or that waits (see
-  /// waits()), needs a copy unless it receives a gradient that no other tensor shares. In a weighted sum only the first
-  /// input takes over the sum's gradient.
+  /// Bytes of new gradients, for the inputs that require a gradient and do not have one yet. A sum passes its
+  /// gradient on to the first such input, and the second input shares it. A branch that dropout masks in place, or
+  /// that waits (see waits()), needs a copy unless it receives a gradient that no other tensor shares. In a weighted
+  /// sum, only the first input takes over the sum's gradient.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];
@@ -413,7 +413,8 @@ class Walk {
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
   std::array<bool, OpList::capacity> recomputed_{};      // recomputed in backward
-  std::array<bool, OpList::capacity> own_recomputed_{};  // already recomputed, gradient not yet computed
+  std::array<bool, OpList::capacity> own_recomputed_{};  // recomputed in backward, with the gradient still to be
+                                                         // computed
   InplaceVector<Held, OpList::capacity> held_;
   InplaceVector<Operands, OpList::capacity> of_;
   InplaceVector<LiveTensor, most_tensors> tensors_;

@@ -1,8 +1,8 @@
 #pragma once
 /// Tensor lifetimes: bytes saved for backward, and the high-water marks of forward and backward, derived from the
-/// operators' inputs and outputs. A tensor lives from the operator that writes it to its last reader, or until the
-/// backward pass that needs it. Rule: every operator saves its inputs, each tensor once (Goon, Korthikanti et al.
-/// 2022).
+/// operators' inputs and outputs. A tensor is live from the operator that writes it to its last reader or, if
+/// backward needs it, until then. Every operator saves its inputs, and each tensor is saved once (Goon, Korthikanti
+/// et al. 2022).
 
 #include <array>
 #include <cassert>
@@ -20,8 +20,10 @@ struct Liveness {
   Bytes core;     ///< the part of `saved` that belongs only to the attention core: scores, log-sum-exps
   Bytes carried;  ///< tensors other than the output that other segments read, possibly the input; training saves them
   Bytes cross_layer_tensors;  ///< the part of `saved` live until a later layer replaces it (an indexer's selection)
-  Bytes awaited;  ///< gradients of results that several later layers read; live before the segment's backward begins
-  Bytes awaited_by_encoder;  ///< the part of `awaited` for an encoder's relative positions, if a decoder's follow
+  Bytes awaited;  ///< gradients of results that several later layers read; they are live before the segment's
+                  ///< backward begins
+  Bytes awaited_by_encoder;  ///< the part of `awaited` for the encoder's relative-position biases, if the decoder has
+                             ///< biases too
   Bytes forward;             ///< peak of live bytes in forward, including saved tensors and the input
   Bytes backward;            ///< peak of live bytes in backward, including saved tensors and gradients
   bool keeps_input = false;
@@ -32,11 +34,12 @@ struct Liveness {
 /// only in the high-water marks.
 Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {});
 
-/// Liveness::saved by operator: its own bytes, and each tensor under the first operator whose backward needs it.
+/// Liveness::saved, divided over the operators: each operator's own bytes, and each tensor at the first operator
+/// whose backward needs it.
 using SavedByOperator = std::array<Bytes, OpList::capacity>;
 SavedByOperator saved_by_operator(const OpList& ops, const Pricing& p, Count input_elements);
 
-/// A live tensor or buffer, and the operator that it belongs to.
+/// A live tensor or buffer, and its operator.
 struct Alive {
   enum class As : std::uint8_t {
     result,      ///< the operator's result; with no_op: the segment's input

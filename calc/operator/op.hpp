@@ -27,12 +27,13 @@ struct Lookup {
 };
 
 /// y (rows, out) = x (rows, in) W (in, out) + b, for `groups` matrices that share the rows: the experts of a mixture,
-/// or the heads of an absorbed projection. `rows` is the total over all groups. top_k > 0: there are tokens x top_k
-/// rows, for which a router chose among the groups of all `expert_ranks`; `rows` and `groups` are per rank.
+/// or the heads of an absorbed projection. `rows` is the total over all groups. top_k > 0: a router sends each token
+/// to top_k of the groups of all `expert_ranks` ranks, so there are tokens x top_k rows; `rows` and `groups` are per
+/// rank.
 struct Linear {
   Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
   bool bias = false;
-  bool tied = false;  ///< W is the model's token embedding or head, and is counted there
+  bool tied = false;  ///< W belongs to the model's token embedding or head, which counts it
   Count expert_ranks = 1;
   constexpr bool operator==(const Linear&) const = default;
 };
@@ -47,10 +48,10 @@ struct Norm {
   constexpr bool operator==(const Norm&) const = default;
 };
 
-/// o = softmax(q k' / sqrt(qk_dim)) v, causal unless `bidirectional`. q (sequences, queries, heads, qk_dim); k and v in
-/// kv_heads groups over `keys` tokens, the last of which are the queries. latent_dim > 0: the cache stores one latent
-/// row of that width per token (MLA). absorbed: queries attend to the latent rows directly. Across context ranks
-/// (calc/parallel/context.hpp) either the queries are sharded, and `queries` is per rank, or the heads.
+/// o = softmax(q k' / sqrt(qk_dim)) v, causal unless `bidirectional`. q is (sequences, queries, heads, qk_dim); k and
+/// v have kv_heads heads over `keys` tokens, the last of which are the queries. latent_dim > 0: the cache stores one
+/// latent row of that width per token (MLA). absorbed: queries attend to the latent rows directly. Context
+/// parallelism (calc/parallel/context.hpp) shards either the queries, and `queries` is then per rank, or the heads.
 struct Attention {
   Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, qk_dim = 0, v_dim = 0;
   Reach reach{};
@@ -58,12 +59,13 @@ struct Attention {
   bool absorbed = false, expanded_cache = false, sinks = false;
   Count pair_ranks = 1;        ///< ranks that divide the query-key pairs evenly, each with its own queries
   Count head_ranks = 1;        ///< ranks across which the heads are sharded; each rank holds the sinks of all heads
-  bool ring = false;           ///< keys and values of the other ranks pass through, one rank's at a time
+  bool ring = false;           ///< the keys and values of one other rank at a time pass through this rank
   bool shared_kv = false;      ///< keys and values come from another layer, which caches them
   bool shares_kv = false;      ///< later layers also read its keys and values
   bool bidirectional = false;  ///< every query sees all keys, or with a window the keys on both sides
   bool cross = false;          ///< keys and values come from the encoder's tokens and are cached once
-  bool relative = false;       ///< a value per head and pair is added to the scores, the same in every sequence
+  bool relative = false;       ///< a bias per head and query-key pair, equal for all sequences, is added to the
+                               ///< scores
   Selection selection{};       ///< keys that an indexer selects from the keys in reach or from the pooled keys
   Count pooled = 0;            ///< tokens per pooled key; pooled keys are read in addition to the keys in reach
   bool shared = false;         ///< the values are the keys
@@ -112,9 +114,10 @@ struct IndexScores {
 
 /// The rule by which a token updates a head's recurrent state.
 enum class StateRule : std::uint8_t {
-  sum,          ///< S + k v': 2 passes over the state: the update and the multiplication by q (lightning attention)
-  state_space,  ///< a S + k v': 3 passes, including the decay (Mamba, mLSTM; RWKV-5 and -6, whose query reads the state
-                ///< before the update, and its own token with a bonus)
+  sum,          ///< S + k v': 2 passes over the state, for the update and the multiplication by q (lightning
+                ///< attention)
+  state_space,  ///< a S + k v': 3 passes, including the decay (Mamba, mLSTM; RWKV-5 and -6, whose query reads the
+                ///< state before the update and adds the current token with a bonus)
   delta,        ///< a S + k (v - k' a S)': 4 passes, including the decay and the multiplication by k (DeltaNet, KDA)
   removal,      ///< a S - b (r' S) + k v': 5 passes, because removal uses separate keys r and b (RWKV-7)
   diagonal      ///< a S + v, one value per channel, which is also the output: 1 pass (RG-LRU)
@@ -139,8 +142,7 @@ constexpr Count passes(StateRule rule) {
 /// A state of key_dim x head_dim per head that every token updates and reads with its query: o = q' S (lightning
 /// attention, arXiv:2501.08313; DeltaNet, arXiv:2412.06464; Mamba, whose queries and keys are C and B). q and k
 /// (sequences, queries, key_heads, key_dim), v and o (sequences, queries, heads, head_dim). `gates`: number of
-/// additional values per token (decays, betas, steps). `weights`: number of parameters of the heads (decays, steps,
-/// skips).
+/// further input values per token (decays, betas, steps). `weights`: number of parameters (decays, steps, skips).
 struct LinearAttention {
   Count sequences = 0, heads = 0, queries = 0, head_dim = 0;
   Count key_heads = 0, key_dim = 0;
@@ -149,15 +151,15 @@ struct LinearAttention {
   Count gates = 0, weights = 0;
   Count state_bytes = 4;       ///< bytes per state element
   bool shares_values = false;  ///< later layers also read its values, which are input `values_at`
-  bool normalized = false;  ///< mLSTM: values have an extra element, 1, and outputs are divided by the normalizer that
-                            ///< it accumulates. The state is stored divided by e^m, where m, the largest gate so far,
-                            ///< is one more value per head
+  bool normalized = false;  ///< mLSTM: values have one more element, 1, which accumulates the normalizer that divides
+                            ///< the outputs. The state is stored divided by e^m, where m, the largest gate so far, is
+                            ///< an additional value per head
   static constexpr std::size_t values_at = 2;
   constexpr bool operator==(const LinearAttention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Width of one head's values in the state.
   constexpr Count value_dim() const { return add(head_dim, normalized ? 1 : 0); }
-  /// Number of elements of the state that every token updates; cached(): number of elements cached per sequence.
+  /// Number of state elements that every token updates; cached(): number of state elements cached per sequence.
   constexpr Count state() const { return mul(heads, key_dim, value_dim()); }
   constexpr Count cached() const { return add(state(), normalized ? heads : 0); }
   /// Number of elements in one token's queries, keys, values and gates.
@@ -174,9 +176,9 @@ struct Convolution {
 };
 
 /// y (sequences, queries, mixes x width): `mixes` different blends x + (x' - x) m, all in one kernel. x' is the token
-/// before x, zeros before the first; each m has `width` learned shares. A sequence's cache stores the last token.
-/// moved: a second input (sequences, queries, mixes x width) is added to the shares. peeks: another shift of the same
-/// tokens caches the last token.
+/// before x, or zeros for the first token; each m has `width` learned mixing weights. A sequence's cache stores the
+/// last token. moved: a second input (sequences, queries, mixes x width) is added to the mixing weights. peeks:
+/// another shift of the same tokens caches the last token.
 struct Shift {
   Count sequences = 0, queries = 0, width = 0, mixes = 1;
   bool moved = false, peeks = false;
@@ -210,15 +212,15 @@ enum class PointwiseKind : std::uint8_t {
   dropout,  ///< in place: saves a mask of one byte per element
   route,    ///< top-k of the router's logits: saves logits and probabilities in float32
   dispatch,  ///< copies each token to its experts: saves no tensor
-  mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: saves the stream and recomputes the shares
-  combine,   ///< gate-weighted sum of the experts' outputs: saves these, and the gates in float32
+  mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: saves the stream and recomputes the weights
+  combine,   ///< gate-weighted sum of the experts' outputs: saves the outputs, and the gates in float32
   add_own,   ///< y = a + w b, where w are the gates of experts that return their input b: saves b, and reads w as saved
              ///< by `route`
   repeat,    ///< copies a token to all residual streams: saves no tensor
   gather,    ///< weighted sum of the residual streams: saves them and their weights
   spread,    ///< mixes the residual streams and adds a weighted result to each: saves all three
   predict,   ///< adds mixes of the residual streams to each: saves them and their weights
-  stack,     ///< residual streams: a token, and its projections at the token's magnitude: saves both
+  stack,     ///< residual streams: the token, and its projections rescaled to the token's magnitude: saves both
   first,     ///< copies the first residual stream: saves no tensor
   share      ///< adds a tensor to all residual streams but the first: saves no tensor
 };
@@ -241,7 +243,7 @@ struct Loss {
   constexpr bool operator==(const Loss&) const = default;
 };
 
-/// A router sends each token to top_k of `experts` experts. 0: no router.
+/// A router sends each token to top_k of `experts` experts. top_k 0: no router.
 struct ExpertRouting {
   Count top_k = 0, experts = 0;
   constexpr bool operator==(const ExpertRouting&) const = default;
@@ -291,7 +293,7 @@ constexpr void set_queries(Shape& s, Count sequences, Count queries) {
 /// How tensor parallelism shards an operator.
 enum class Split : std::uint8_t {
   tokens,  ///< replicated on every rank; sequence parallelism shards its rows
-  inside,  ///< replicated on every rank, on all tokens, because it is between sharded operators (a router)
+  inside,  ///< replicated on every rank with all tokens, because it is between sharded operators (a router)
   column,  ///< out is sharded
   row,     ///< in is sharded; the ranks' results must be summed
   heads,   ///< attention: heads are sharded; KV heads are replicated if there are fewer of them than ranks
@@ -342,7 +344,7 @@ struct Op {
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
   bool detached = false;  ///< passes no gradient to its inputs (an indexer, which only its own loss trains)
-  bool asks = true;       ///< whether its inputs require gradients: only if a trained weight precedes them
+  bool asks = true;       ///< its inputs require gradients, because a trained weight precedes them
   bool reread = false;    ///< a router without a backward pass, whose selection the experts' backward reads
   bool narrow = false;    ///< a matmul in the plan's format if this format has fewer than 16 bits
   bool borrowed = false;  ///< its weights belong to another operator, which counts them
@@ -358,7 +360,7 @@ inline bool makes_logits(const Op& op) {
   return op.component == Component::lm_head && op.split == Split::column && std::holds_alternative<Linear>(op.shape);
 }
 
-/// A list of up to 128 operators, stored in place. A tensor that no operator writes comes from another segment; a
+/// A list of up to 128 operators, stored in place. A tensor that no operator writes comes from another segment. A
 /// tensor that no operator reads, other than the result, is read by other segments.
 class OpList : public InplaceVector<Op, 128> {
  public:

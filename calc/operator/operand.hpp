@@ -1,7 +1,7 @@
 #pragma once
 /// Operands of a matmul, quantized if the matmul's format has fewer than 16 bits.
 ///
-/// In formats with groups, elements that are summed together share a scale: a group lies along the dimension of the
+/// In formats with groups, the elements of a group are summed together, so a group lies along the dimension of the
 /// sum. Training therefore quantizes every operand twice, in these shapes:
 ///
 ///              forward         input's gradient   weights' gradient
@@ -14,16 +14,16 @@
 /// directions are quantized from the 16-bit tensor, because neither follows from the other. NVFP4 (arXiv:2509.25149):
 /// 16 x 16 blocks of weights, whose scale the matmul reads with every row of 16 elements; gradients are rounded
 /// stochastically, which does not affect any count. x and dy are quantized in every micro-batch, W once per step or
-/// more often. Not counted: casts, which read 16 bits and write the copies (a kernel that produces x or dy can also
-/// cast them, and then writes less than counted here); padding of scales and of experts' rows to whole tiles; Hadamard
-/// transforms. The rows of all experts are one tensor.
+/// more often. Not counted: casts, which read 16 bits and write the quantized copies (a kernel that produces x or dy
+/// can also cast it, and then writes less than counted here); padding of scales and of experts' rows to whole tiles;
+/// Hadamard transforms. The rows of all experts form one tensor.
 
 #include "calc/formats/stored.hpp"
 #include "calc/operator/op.hpp"
 
 namespace llmcalc {
 
-/// Bytes that a matmul reads of an input or gradient (rows, depth), summing over `depth`.
+/// Bytes read of an input or gradient (rows, depth) by a matmul that sums over `depth`.
 double operand_read(DType t, Count rows, Count depth);
 /// Bytes of the matrix of one expert or head as forward reads it: with quantization groups along the input dimension.
 double matrix_read(const Linear& s, const Stored& w);
@@ -35,8 +35,8 @@ double transposed_read(const Linear& s, const Stored& w);
 /// n (1 - (1 - k/n)^tokens). Assumes uniform, independent routing.
 double groups_touched(Count groups, Count top_k, Count tokens);
 /// Expected number of groups whose weights a matmul reads: all groups or, for experts, those that at least one token
-/// visits. Tokens of all ranks choose among the experts of all ranks; this rank has an equal share of the rows, the
-/// groups and the expected number.
+/// visits. Tokens of all ranks choose among the experts of all ranks. This rank has an equal share of the rows, of
+/// the groups, and therefore of the expected number.
 double groups_touched(const Linear& s);
 
 }  // namespace llmcalc

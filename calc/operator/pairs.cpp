@@ -4,8 +4,8 @@
 
 namespace llmcalc {
 namespace {
-/// Twice the number of pairs within chunks: in whole chunks, and in the partial chunks of the first query and of the
-/// token after the last query.
+/// Twice the number of pairs within chunks: of whole chunks and the partial chunk at the end, minus the pairs of past
+/// tokens in the first query's chunk.
 Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops convention) {
   const Count whole = keys / chunk - past / chunk, begin = past % chunk, end = keys % chunk;
   if (convention == AttentionFlops::full) {
@@ -16,7 +16,7 @@ Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops conv
   return convention == AttentionFlops::causal_half ? exact - (keys - past) : exact;
 }
 
-/// Sum over the tokens below n of the number of whole blocks before their own, each at most `most`.
+/// Sum over the first n tokens of the number of whole blocks before the token's block, at most `most` per token.
 Count blocks_before(Count n, Count block, Count most) {
   const Count full = std::min(n / block, most);
   return add(mul(block, full * (full - 1) / 2), mul(n - mul(full, block), full));
@@ -50,7 +50,8 @@ Count pooled_pairs(Count queries, Count past, const Pairs& p) {
 }  // namespace
 
 namespace {
-/// Twice the number of pairs of n tokens that see `side` tokens on each side; the first and the last tokens see fewer.
+/// Twice the number of pairs if each of n tokens sees `side` tokens on each side. The first and the last tokens see
+/// fewer.
 Count twice_pairs_of_both_sides(Count n, Count side) {
   const Count most = std::min(side, n - 1);
   return mul(2, mul(n, add(mul(2, most), 1)) - mul(most, most + 1));

@@ -13,7 +13,7 @@ struct Pricing {
   Phase phase = Phase::training;
   DType activation = dtypes::bf16;
   CacheFormats cache{};
-  DType product = dtypes::bf16;  ///< format of the blocks' matmuls; everything else is in `activation`
+  DType product = dtypes::bf16;  ///< format of the blocks' matmuls; all other operators use `activation`
   WeightFormats weight{};
   AttentionImpl attention = AttentionImpl::flash;
   AttentionFlops convention = AttentionFlops::full;
@@ -21,8 +21,9 @@ struct Pricing {
   GluStore glu_store = GluStore::all;
   LogitFormat logits = LogitFormat::fp32;
   Count logit_bytes = 0;          ///< bytes per logit, for LogitFormat::copies
-  Count logit_chunks = 1;         ///< number of chunks of tokens that the loss processes one after another
-  DType trained = dtypes::bf16;   ///< weight format of adapters; all other weights are then frozen, in format `weight`
+  Count logit_chunks = 1;         ///< number of chunks of tokens in which the loss is computed
+  DType trained = dtypes::bf16;   ///< weight format of adapters; with adapters, all other weights are frozen and in
+                                  ///< format `weight`
   RecomputeModules recomputed{};  ///< modules of a block that backward recomputes
   Documents documents{};          ///< documents of a packed sequence; empty: one document
   bool norm_stats = true, dropout = false;

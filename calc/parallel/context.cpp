@@ -60,8 +60,8 @@ class ContextPass {
     out_.push({core.name, c, core.component, Split::inside, 1, in, out});
   }
 
-  /// Sends c - 1 messages of keys and values in each pass; in backward also c messages of their gradients, the last of
-  /// which returns the gradients to their own rank.
+  /// Sends c - 1 messages of keys and values in forward and in backward. Backward also sends c messages of their
+  /// gradients; the last one returns the gradients to their own rank.
   void ring(const Op& op, Attention a) {
     a.ring = true;
     const Inputs kv = key_inputs(op, a);

@@ -1,5 +1,5 @@
 #pragma once
-/// One rank's share of a list of operators, under the kinds of parallelism that work inside a layer.
+/// One rank's share of a list of operators, under the kinds of parallelism within a layer.
 
 #include "calc/parallel/context.hpp"
 #include "calc/parallel/expert.hpp"
@@ -11,11 +11,11 @@ namespace llmcalc {
 /// Whether the layout shards any operators.
 bool is_cut(const Layout& layout);
 
-/// The operators of the most loaded rank. First, experts are divided, with all tokens; then columns, rows and heads are
-/// sharded across tensor-parallel ranks, and finally tokens across context-parallel ranks.
+/// The operators of the most loaded rank. First, experts are divided over ranks, for all tokens; then columns, rows
+/// and heads are sharded across tensor-parallel ranks; finally, tokens across context-parallel ranks.
 OpList cut(const OpList& ops, const Layout& layout);
 
-/// Number of a step's tokens in one rank's residual stream.
+/// Number of tokens of a step in one rank's residual stream.
 Count own_tokens(Count tokens, const Layout& layout);
 
 /// Number of parameters whose gradients the ranks of `group` all-reduce once per step because each rank sees only part

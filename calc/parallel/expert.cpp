@@ -48,7 +48,8 @@ class ExpertPass {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     return p && p->kind == kind;
   }
-  /// Whether the operator works on the rank's own tokens, before they are sent to the experts or after they return.
+  /// Whether the operator works on the rank's own tokens, before they are sent to the experts or after the results
+  /// return.
   bool routes(const Op& op) const {
     return (logits_ != no_tensor && op.out == logits_) || op.name == "mlp.latent_down" ||
            op.name == "mlp.latent_norm" || kind_is(op, PointwiseKind::route) || kind_is(op, PointwiseKind::dispatch) ||

@@ -6,19 +6,20 @@
 ///   all-to-all over Group::expert             M = own tokens x top_k x hidden, forward and backward
 ///   all-gather over Group::expert_tensor      M = u times that; backward a reduce-scatter
 ///
-/// A rank routes its own tokens (with tensor parallelism its shard of the sequence), so that a rank's expert rows are
-/// own tokens x top_k x u. Routing is balanced except for Layout::expert_load: the rows of the most loaded rank
-/// relative to the balanced number; rows are rounded up. This factor multiplies the work and memory of the most loaded
-/// rank, and the M that it receives; with a capacity factor every rank sends this M.
+/// A rank routes its own tokens (with tensor parallelism, its shard of the sequence), so it has own tokens x top_k x
+/// u expert rows. Routing is balanced except for the factor Layout::expert_load, the rows of the most loaded rank
+/// relative to a balanced load; rows are rounded up. The factor multiplies the work and memory of the most loaded
+/// rank, and the M that it receives; with a capacity factor, every rank sends this M.
 ///
 /// If Layout::expert_nodes limits the nodes of a token's experts, a token crosses the network once per node, to the
 /// rank in the sender's position, which forwards it within the node (DeepSeek-V3, arXiv:2412.19437, 2.1.2 and 3.2.2).
 /// With K = top_k, D nodes of r ranks and X = expected_nodes() of M / K bytes each (calc/links/collective_call.hpp):
 ///   between nodes   X (D-1)/D M / K      at most expert_nodes / K of M, instead of all of it
 ///   within nodes    (r-1)/r M            each of the K rows, from any node
-/// The return is the mirror image: a node's rows are summed before they cross the network. With Layout::once_per_rank a
-/// rank receives a token once for all its experts, so that X / K of M moves with X = expected_nodes() of ranks; engines
-/// that gather all tokens before the experts and scatter the sums after them send hardly more.
+/// The return is the mirror image: a node's rows are summed before they cross the network. With
+/// Layout::once_per_rank, a rank receives a token once for all of its experts: X / K of M is sent, where X =
+/// expected_nodes() counts ranks instead of nodes. Engines that gather all tokens before the experts and scatter the
+/// sums after them send hardly more.
 ///
 /// Shared experts are dense MLPs and are sharded by tensor parallelism; routers are replicated. Not counted: sorting of
 /// received rows by expert, and the gates and counts that are sent.
@@ -28,8 +29,8 @@
 
 namespace llmcalc {
 
-/// Whether experts are laid out separately from the rest of the model: over several expert-parallel ranks, or with a
-/// different sharding of their width. Otherwise tensor parallelism shards experts like a dense MLP.
+/// Whether experts are sharded differently from the rest of the model: over several expert-parallel ranks, or by a
+/// different number of ranks for their width. Otherwise, tensor parallelism shards experts like a dense MLP.
 bool folds_experts(const Layout& layout);
 
 /// The operators of a rank with its own experts. Apply before split_tensor(). Precondition: folds_experts(layout).

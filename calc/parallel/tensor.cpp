@@ -8,8 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Size of the largest shard of n, divided over the ranks in whole multiples of `unit`; 0 for heads without a width
-/// (rope_width 0).
+/// Size of the largest shard of n if the ranks divide n in whole multiples of `unit`; 0 for heads of width 0.
 Count cut(Count n, Count unit, Count ranks) { return n == 0 ? 0 : ceil_div(n / unit, ranks) * unit; }
 
 // Shard the rows of operators that work on single tokens.
@@ -32,7 +31,7 @@ void cut_rows(LinearAttention&, Count) {}  // works on whole sequences
 void cut_rows(Convolution&, Count) {}      // works on whole sequences
 void cut_rows(Shift&, Count) {}            // works on whole sequences
 
-/// Shards a qk-norm, which works on tokens x heads rows; its weights are shared by the heads, or there is one set per
+/// Shards a qk-norm, which works on tokens x heads rows. Its weights are either shared by the heads or separate per
 /// head.
 void cut_heads(Norm& s, Count heads, Count ranks) {
   const Count mine = ceil_div(heads, ranks);
@@ -145,8 +144,8 @@ class TensorWalk {
       std::get<Pointwise>(mine.shape).gate_rows = ceil_div(p->rows, layout_.tp);
   }
 
-  /// Inserts the collective before the first sharded operator that reads a whole tensor. For an operator that passes no
-  /// gradient to its inputs, at most gathers tokens.
+  /// Inserts the collective before the first sharded operator that reads a whole tensor. If the operator passes no
+  /// gradient to its inputs, the collective only gathers tokens, under sequence parallelism.
   void enter(const Op& op) {
     if (!works_inside(op.split) || std::holds_alternative<Lookup>(op.shape) || (op.detached && !layout_.sp)) return;
     if (routes_own_tokens(op)) return;
@@ -211,7 +210,7 @@ class TensorWalk {
   bool is_cut_elsewhere(const Op& op, TensorId t) const {
     return t != block_input && maker_[t] == nullptr && !std::holds_alternative<Linear>(op.shape);
   }
-  /// Number of elements that enter the heads; for a latent row only the shared RoPE part, since the rest arrives
+  /// Number of elements that enter the heads. For a latent row, only the shared RoPE part, since the rest enters
   /// through kv_up or the latent norm.
   static Count entering(const Op& op, TensorId t, Count all) {
     const Attention* a = std::get_if<Attention>(&op.shape);
@@ -259,8 +258,8 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const Linear* linear = std::get_if<Linear>(&op.shape);
     if (op.is_frozen() || op.borrowed) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
-    // Gradients of latent projections are summed because experts are sharded, those of RWKV's receptance because it
-    // multiplies a partial sum. Gradients of a router's weights are not summed.
+    // Gradients of latent projections are summed because experts are sharded, and gradients of RWKV's receptance
+    // because it multiplies a partial sum. Gradients of a router's weights are not summed.
     const bool around_experts = whole && op.component == Component::mlp && (norm || linear);
     // Gradients of token shifts and low-rank projections are summed because their readers are sharded. An indexer is
     // replicated.

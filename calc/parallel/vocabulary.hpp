@@ -1,7 +1,7 @@
 #pragma once
-/// Padding of the vocabulary in training, so that tensor-parallel ranks have equal and aligned shards: Megatron-LM's
-/// --make-vocab-size-divisible-by, a multiple per rank. Padded rows are stored, multiplied and part of the logits, but
-/// count neither in the model's parameters nor in its FLOPs.
+/// Padding of the vocabulary in training, which gives tensor-parallel ranks equal and aligned shards: Megatron-LM's
+/// --make-vocab-size-divisible-by, a multiple per rank. Padded rows are stored and multiplied and have logits, but
+/// they count neither as parameters of the model nor in its FLOPs.
 
 #include "calc/layout.hpp"
 #include "calc/operator/op.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-/// Decode steps of one plan at any context. Only attention cores depend on the context, so everything else is priced
-/// once.
+/// Estimates of decode steps of one plan at any context. Only attention cores depend on the context; everything else
+/// is priced once.
 
 #include "calc/pipeline/chunk.hpp"
 #include "calc/step/assemble.hpp"
@@ -10,7 +10,7 @@ namespace llmcalc {
 /// One inference pass: model FLOPs of the whole model, cost of one rank, and time.
 struct PassEstimate : PassTime {
   Flops flops;  ///< model FLOPs under the plan's attention convention, whole model
-  Cost rank;    ///< FLOPs executed and bytes moved by one rank, of all stages together
+  Cost rank;    ///< FLOPs executed and bytes moved by one rank, summed over the stages
 };
 
 /// Estimates a pass from the rows of price_pass() for this plan and layout.

@@ -14,8 +14,8 @@ struct PassSpent {
   Seconds total() const { return parts.total() + engine; }
 };
 
-/// Splits pass_time() into parts, from the rows of a chunk in a pass. Precondition: a roofline per operator
-/// (Roofline::op), which separates the parts.
+/// Splits the pass_time() of a chunk into parts. Precondition: a roofline per operator (Roofline::op), which
+/// separates the parts.
 PassSpent pass_spent(const Prices& prices, const ModelChunk& chunk, const Layout& layout, const Cluster& cluster);
 
 }  // namespace llmcalc

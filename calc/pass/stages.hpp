@@ -1,16 +1,16 @@
 #pragma once
-/// Inference in a pipeline whose stages may run on unlike devices. Stage i has consecutive layers, the first stage also
-/// the embedding, the last the head. A pass takes
+/// Inference in a pipeline whose stages may run on different devices. Every stage has consecutive layers; the first
+/// also has the embedding, the last also the head. A pass takes
 ///
 ///   T = (sum_i t_i + (m - 1) max_i t_i) / m,    t_i = sum over rows in i of n_row t_row(device i) + send_i
 ///
-/// seconds, with n layers of each row of the price list (calc/price.hpp) at the rates of the stage's own device, and m
-/// parts into which an engine divides a prompt and between which the stages overlap: m = 1 in decode. send_i is the
-/// time of the hidden states on their way to stage i > 0 over the slower of the links of both devices
-/// (CollectiveOp::p2p). The engine's loop around a pass counts once. With m = 1 on equal devices, T is the time of one
-/// device that holds all layers, plus the sends. Excludes parts of unequal work, whose attention to earlier parts
-/// differs, and the copies that devices without direct access to each other make through host memory. Source: the
-/// recurrence of GPipe (arXiv:1811.06965) for one direction; llama.cpp, pull request 6017, for m.
+/// seconds. n_row is the number of layers of a row of the price list (calc/price.hpp), priced at the rates of the
+/// stage's device. m is the number of parts into which an engine divides a prompt; stages work on different parts at
+/// the same time. m = 1 in decode. send_i is the time to send the hidden states to stage i > 0, over the slower of
+/// the two devices' links (CollectiveOp::p2p). The engine's overhead per pass counts once. With m = 1 on equal
+/// devices, T is the time of one device that holds all layers, plus the sends. Not modeled: later parts of a prompt
+/// attend to more earlier tokens and take longer; devices without direct access to each other copy through host
+/// memory. Source: the recurrence of GPipe (arXiv:1811.06965) for one direction; llama.cpp, pull request 6017, for m.
 
 #include <utility>
 #include <vector>
@@ -20,7 +20,7 @@
 
 namespace llmcalc {
 
-/// Layers, and the device with its links that runs them.
+/// Layers, and the device that runs them, with its links.
 struct PassStage {
   ModelChunk chunk;
   Cluster cluster;
@@ -40,8 +40,8 @@ PassStages one_stage(const Arch& arch, const Cluster& cluster);
 PassEstimate in_sequence(const std::vector<PassEstimate>& stages, Count parts);
 PassSpent in_sequence(const std::vector<PassSpent>& stages, Count parts);
 
-/// Adds the time of the message that stage `i` receives; nothing for the first stage. `prices`: of any pass with the
-/// same rows as the message, on the stage's device.
+/// Adds the time of the message that stage `i` receives; the first stage receives no message. `prices`: prices on the
+/// stage's device of any pass with the same number of tokens as the message.
 void add_send(PassEstimate& pass, const Prices& prices, const PassStages& stages, std::size_t i, const Layout& layout);
 
 /// A pass over all stages. `price(device)`: prices of the pass on a device.

@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Number of paired slots of a rank whose forward is in local chunk `local`.
+/// Number of a rank's paired slots with the forward in local chunk `local`.
 Count paired_slots(const Pipeline& p, Count rank, Count local) {
   Count n = 0;
   for (const OrderRun& run : rank_order(p, rank))
@@ -23,8 +23,8 @@ double weight_seconds(const Pipeline& p, const PipelineTimes& t, Count rank) {
   return static_cast<double>(p.micro_batches) * sum;
 }
 
-/// Seconds of the path to a rank's first chunk, of the rank's work, and of the return path. DualPipe's bound omits the
-/// return path, because some of its backwards are not split.
+/// Seconds of the path to a rank's first chunk, plus the rank's work, plus the return path. DualPipe's bound omits
+/// the return path, because some of its backwards are not split.
 double rank_bound(const Pipeline& p, const PipelineTimes& t, Count rank, double in, double out) {
   const double work = busy_seconds(p, t, rank).value;
   if (!splits_backward(p.schedule)) return in + work + out;
@@ -54,8 +54,8 @@ Seconds busy_seconds(const Pipeline& p, const PipelineTimes& t, Count rank) {
   return Seconds(has_pairs(p.schedule) ? sum - saved_by_pairs(p, t, rank).value : sum);
 }
 
-/// The first chunk of a rank in model order can begin first and end last: chunk r or, in DualPipe, whichever of r and P
-/// - 1 - r is nearer to an end of the model. Forwards of the first micro-batch are never paired.
+/// A rank's first chunk in model order may begin first and end last. It is chunk r or, in DualPipe, whichever of r
+/// and P - 1 - r is nearer to an end of the model. Forwards of the first micro-batch are never paired.
 Seconds least_makespan(const Pipeline& p, const PipelineTimes& t) {
   const bool both_ends = directions(p) == 2;
   double in = 0, out = 0, longest = 0;

@@ -14,7 +14,7 @@ Seconds saved_by_pairs(const Pipeline& p, const PipelineTimes& t, Count rank);
 
 /// A lower bound on the makespan, for every schedule: the maximum over ranks of the path of a micro-batch to the rank,
 /// plus the rank's work, plus the return path of the gradients. The return path need not wait for separate weight
-/// gradients; for ranks that have them, it is added only to the rest of the rank's work. Precondition: no flaw.
+/// gradients; if a rank has them, the path is added only to the rest of the rank's work. Precondition: no flaw.
 Seconds least_makespan(const Pipeline& p, const PipelineTimes& t);
 
 }  // namespace llmcalc

@@ -25,8 +25,8 @@ inline ModelChunk whole_model(const LayerKinds& kinds) {
   return {0, layers};
 }
 
-/// The first n layers of a chunk, which are recomputed from stored inputs (see RecomputeMethod), and the layers after
-/// them.
+/// first_layers(): the first n layers of a chunk, which RecomputeMethod::block recomputes. behind_first(): the layers
+/// after them.
 inline ModelChunk first_layers(const ModelChunk& c, Count n) {
   return {c.first, std::min(c.end, c.first + n), false, false};
 }
@@ -43,14 +43,15 @@ inline Count layers_in(const LayerKind& kind, const ModelChunk& c) {
   return kind.layers.below(c.end) - kind.layers.below(c.first);
 }
 
-/// Layers of a row of prices in a chunk: 0 or 1 for the embedding and the head, all modules with the head.
+/// Number of layers of a price row in a chunk: 0 or 1 for the embedding and the head; for MTP modules, all of them if
+/// the chunk has the head.
 inline Count layers_of_row(const Prices& p, std::size_t row, const ModelChunk& c) {
   if (row == 0) return c.embedding ? 1 : 0;
   if (row <= p.kinds.size()) return layers_in(p.kinds[row - 1], c);
   return c.head ? p.rows[row].layers : 0;
 }
 
-/// Calls f(row, n) for the embedding, for each layer kind with n layers in the chunk, for the head, and for the parts
+/// Calls f(row, n) for the embedding, for each layer kind with n layers in the chunk, for the head, and for each part
 /// of n MTP modules.
 template <typename F>
 void for_each_row(const Prices& p, const ModelChunk& c, const F& f) {

@@ -1,4 +1,4 @@
-// Bytes that a chunk of a model saves for backward, and its peak of live bytes.
+// Activation memory of a chunk.
 
 #include <algorithm>
 
@@ -31,7 +31,7 @@ class ChunkTensors {
     return saved_below(c_.end) + p_.head().alive.saved + modules() * saved_of_module();
   }
 
-  /// Bytes saved for backward in host memory: over all layers and, in in_transit(), of the layer with the most.
+  /// Bytes saved for backward in host memory, over all layers. in_transit(): for the layer with the most.
   Bytes on_host() const {
     if (in_groups_) return ceil_div(c_.layers(), group_) * share_of(p_.layer(0).alive.input, away_);
     Bytes all;
@@ -45,10 +45,11 @@ class ChunkTensors {
     return most;
   }
 
-  /// Peak of live bytes other than states. Saved bytes only grow, so each kind peaks in its last recomputed layer or in
-  /// its last layer that is not recomputed; gradients of tensors shared across layers may move the peak to an earlier
-  /// layer. The peak is never in the embedding (a layer's final residual add needs the same bytes) unless the embedding
-  /// computes inputs of all layers, nor in the head's forward (its backward needs the same tensors plus a gradient).
+  /// Peak of live bytes other than states. Saved bytes grow with every layer, so each kind peaks in its last
+  /// recomputed layer or in its last layer that is not recomputed; gradients of tensors shared across layers may move
+  /// the peak to an earlier layer. The embedding holds the peak only if it computes inputs for all layers; otherwise,
+  /// a layer's final residual add needs the same bytes. The head's forward never holds the peak, because its backward
+  /// needs the same tensors plus a gradient.
   Bytes peak() const {
     Bytes live = c_.head ? peak_of_end() : saved_below(c_.end);
     if (const Liveness& e = p_.embedding().alive; c_.embedding && e.carried != Bytes())
@@ -77,7 +78,7 @@ class ChunkTensors {
     }
     return saved;
   }
-  /// Whether a recomputed layer saves the tensor anyway, as the input of the layer or of its group.
+  /// Whether a recomputed layer already saves the tensor, as the input of the layer or of its group.
   bool keeps_anyway(const CrossLayerTensor& h) const {
     return h.is_input && (!in_groups_ || (h.source - c_.first) % group_ == 0);
   }
@@ -116,16 +117,16 @@ class ChunkTensors {
     if (!p_.kinds[h.kind].closes_encoder) return maker.alive.awaited;
     return maker.backward ? maker.alive.output : Bytes();
   }
-  /// Bytes of the gradients of the relative-position biases that a layer's stack reads; in an encoder also of the
-  /// decoder's biases.
+  /// Bytes of the gradients of the relative-position biases of a layer's stack. In an encoder, the gradients of the
+  /// decoder's biases are also live.
   Bytes gradient_of_distances(Count i, Count encoder) const {
     const Liveness& e = p_.embedding().alive;
     return i > encoder ? e.awaited - e.awaited_by_encoder : e.awaited;
   }
-  /// Peak bytes over all layers if layers share tensors, or if relative-position biases are computed before all layers.
-  /// In backward the gradients of shared tensors are live from the last reader to the source layer; tensors produced by
-  /// a recomputed layer are live until the first reader, and are recomputed with that layer. While an encoder runs, the
-  /// decoder's embedded tokens, or their gradient, stay live.
+  /// Peak bytes over all layers if layers share tensors, or if relative-position biases are computed before the first
+  /// layer. In backward, the gradient of a shared tensor is live from the last reader to the source layer. A tensor
+  /// that a recomputed layer shares is live until backward passes the first reader, and is recomputed with its
+  /// source. While an encoder runs, the decoder's embedded tokens, or their gradient, stay live.
   Bytes peak_of_every_layer() const {
     Bytes live;
     const Count encoder = encoder_end(p_.kinds);
@@ -156,7 +157,7 @@ class ChunkTensors {
   }
   /// Number of MTP modules after the head.
   Count modules() const { return p_.mtp().empty() ? 0 : p_.mtp()[0].layers; }
-  /// Bytes of the input of a module's norm, which the head before it already saves.
+  /// Bytes of the input of a module's norm, which the preceding head already saves.
   Bytes shared_input() const { return p_.head().alive.keeps_input ? p_.mtp()[0].alive.input : Bytes(); }
   /// Bytes saved by the layer of a module; only its input if all layers are recomputed.
   Bytes saved_of_layer() const {
@@ -184,8 +185,8 @@ class ChunkTensors {
     const Bytes end = layer_from + saved_of_layer() + parts[2].alive.backward;
     return std::max({below + head.alive.backward + parts[0].alive.input, input, layer, end});
   }
-  /// Peak bytes in a recomputed group: the whole group is recomputed, saving its tensors for backward, and then runs
-  /// backward.
+  /// Peak bytes if layers are recomputed in groups: a whole group is recomputed, saving its tensors, before its
+  /// backward runs.
   Bytes peak_of_groups() const {
     Bytes live, within;
     for (Count i = c_.first; i < c_.end; ++i) {

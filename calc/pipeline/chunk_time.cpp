@@ -36,7 +36,7 @@ class ChunkClock {
   /// Seconds of two overlapped tasks.
   double beside(double a, double b) const { return llmcalc::beside(Seconds(a), Seconds(b), hidden_).value; }
 
-  /// Forward of ZeRO-3: each layer's weights are gathered while the previous layer runs.
+  /// Forward under ZeRO-3: each layer's weights are gathered while the previous layer runs.
   double gathered_forward() const {
     double all = outside(&RowTime::gather);
     double running = chunk_.embedding ? in(times_.embedding().forward) : 0;
@@ -50,7 +50,8 @@ class ChunkClock {
     return all + head + running + gathered_modules(head);
   }
 
-  /// Sets the once-per-step gathers of ZeRO-1 and -2, one after another, and the resulting delay of the first forward.
+  /// Sets the duration of the once-per-step gathers of ZeRO-1 and -2, which run in sequence, and the resulting delay
+  /// of the first forward.
   void put_gathers(ChunkSeconds& s) const {
     Coming c;
     for_each_unit([&](Count n, double forward, double gather) { c.follow(n, forward, gather); });
@@ -58,9 +59,9 @@ class ChunkClock {
     s.gather = Seconds(c.gathered);
   }
 
-  /// Backward of ZeRO-3, from the head down: a layer overlaps with the gather of the layer below and the gradient
-  /// reduction of the layer above. `seconds`: seconds of a row's backward; `reduces`: whether the row's gradients are
-  /// complete after it.
+  /// Backward under ZeRO-3, from the head down: a layer overlaps with the gather of the layer below and the gradient
+  /// reduction of the layer above. `seconds`: returns the seconds of a row's backward. `reduces`: the row's gradients
+  /// are complete after it.
   template <typename F>
   double sharded_backward(const F& seconds, bool gathers, bool reduces) const {
     const auto gather = [&](const RowTime* below) { return gathers && below != nullptr ? below->gather.value : 0; };
@@ -95,7 +96,7 @@ class ChunkClock {
     return all + sharded_modules(seconds, gathers, reduces) + beside(head, gather(here) + reduced) +
            beside(embedding, reduce(lowest)) + (reduces ? outside(&RowTime::reduce) : 0);
   }
-  /// Sets the backward of ZeRO-3 as one slot or, if `apart`, as two.
+  /// Sets the backward under ZeRO-3 as one slot or, if `apart`, as two slots.
   void put_sharded_backward(bool gathers, bool apart, ChunkSeconds& s) const {
     const auto input = [&](const RowTime& t) { return in(t.backward_input); };
     const auto weight = [&](const RowTime& t) { return in(t.backward_weight); };
@@ -108,15 +109,15 @@ class ChunkClock {
     s.backward_input = Seconds(sharded_backward(both, gathers, true) - s.backward_weight.value);
   }
 
-  /// Seconds from the end of the last backward until all gradients are reduced, one layer after another as they are
-  /// ready. Visits the layers from the embedding, whose backward runs last, upwards. `apart`: the last slot has only
-  /// weight gradients.
+  /// Seconds from the end of the last backward until all gradients are reduced, layer by layer as their gradients
+  /// become ready. Visits the layers from the embedding up, because its backward runs last. `apart`: the last slot
+  /// has only weight gradients.
   double reducing(bool apart) const {
     const Tail t = tail<Tail>(apart);
     return t.end - t.compute;
   }
 
-  /// Sets the seconds until all gradients have been moved to host memory.
+  /// Sets the seconds until all gradients are in host memory.
   void put_landing(bool apart, ChunkSeconds& s) const {
     const LandingTail t = tail<LandingTail>(apart);
     s.landing = Seconds(t.landed - t.compute);
@@ -125,7 +126,7 @@ class ChunkClock {
   }
 
  private:
-  /// Gathers that run one after another, and the forwards that wait for them.
+  /// Gathers in sequence, and the forwards that wait for them.
   struct Coming {
     double gathered = 0, ran = 0, delay = 0;
     /// Appends n equal units; either the first or the last of them waits longest.
@@ -156,8 +157,8 @@ class ChunkClock {
       reduce += r;
     }
   };
-  /// Compute, reduction and transfer to the host, as a three-machine flow shop through which layers pass one after
-  /// another. A longest path changes machines only at the ends of a run of equal layers.
+  /// Compute, reduction and transfer to the host as a flow shop with three machines, whose jobs are the layers in
+  /// order. A longest path changes machines only at the ends of a run of equal layers.
   struct LandingTail {
     double compute = 0, down = 0;
     double passed = 0,
@@ -251,8 +252,7 @@ class ChunkClock {
   bool apart_;
 };
 
-/// Adds the stalls caused by ZeRO-2's reductions that overlap with the next micro-batch; the last reduction causes
-/// none.
+/// Adds the stalls from ZeRO-2 reductions that overlap with the next micro-batch. The last reduction causes no stall.
 void wait_for_earlier(const ChunkClock& clock, Count micro_batches, ChunkSeconds& s) {
   const double m = static_cast<double>(micro_batches), share = (m - 1) / m;
   const double work = (s.forward + s.backward_input + s.backward_weight).value;

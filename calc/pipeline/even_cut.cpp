@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Chunks that are each as long as a limit allows.
+/// Result of filling the chunks in order, each up to a cost limit.
 struct Filled {
   double largest = 0;                                     ///< cost of the largest chunk
   double next = std::numeric_limits<double>::infinity();  ///< smallest higher limit that lengthens a chunk
@@ -24,7 +24,7 @@ Filled filled(const LayerCosts& c, double most) {
   return f;
 }
 
-/// Cost of the largest chunk if all have the same number of layers, or the first ones have one more.
+/// Cost of the largest chunk if all chunks have the same number of layers, or the first ones have one more.
 double even_maximum(const LayerCosts& c) {
   double largest = 0;
   Count first = 0;
@@ -36,8 +36,8 @@ double even_maximum(const LayerCosts& c) {
   return largest;
 }
 
-/// The smallest possible cost of the largest chunk. The limits tried are costs of possible chunks: a limit that is too
-/// small is followed by the next one that changes a chunk, or by the middle of the remaining interval.
+/// The smallest possible cost of the largest chunk. Every limit tried is the cost of a possible chunk. After a limit
+/// that is too small, the next one is the smallest that lengthens a chunk, or the middle of the remaining interval.
 double smallest_maximum(const LayerCosts& c) {
   double low = c.all() / static_cast<double>(c.chunks()), high = even_maximum(c);
   while (low < high) {
@@ -54,8 +54,8 @@ double smallest_maximum(const LayerCosts& c) {
   return high;
 }
 
-/// For every chunk, the first layer from which this chunk and the later ones can take all layers at a cost of at most
-/// `most` each.
+/// For every chunk, the lowest start at which this chunk and the later ones can hold all remaining layers at a cost
+/// of at most `most` each.
 InplaceVector<Count, max_layers + 1> earliest_starts(const LayerCosts& c, double most) {
   InplaceVector<Count, max_layers + 1> first;
   for (Count i = 0; i <= c.chunks(); ++i) first.push(c.layers());

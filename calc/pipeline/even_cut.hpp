@@ -35,10 +35,10 @@ class LayerCosts {
   /// Cost of all chunks, without recomputation.
   double all() const { return at(layers_) + costs_.embedding + costs_.head; }
 
-  /// The last possible end of chunk i: every later chunk needs at least one layer.
+  /// The highest possible end of chunk i: every later chunk needs at least one layer.
   Count last_end(Count i) const { return layers_ - (chunks_ - 1 - i); }
-  /// The last possible end of chunk i, which begins at `first`, with a cost of at most `most`. The chunk has at least
-  /// one layer and leaves at least one for each later chunk. `length`: initial guess for the chunk's length.
+  /// The highest end at which chunk i, which begins at `first`, costs at most `most`. The chunk has at least one
+  /// layer and leaves at least one for each later chunk. `length`: initial guess for the chunk's length.
   Count furthest(Count i, Count first, double most, Count length = 1) const {
     const Count high = last_end(i);
     Count end = std::min(first + length, high);
@@ -56,8 +56,8 @@ class LayerCosts {
   InplaceVector<double, max_layers + 1> recomputed_;  // prefix sums of recomputation costs, if any
 };
 
-/// Partition whose largest chunk is as small as possible, with each chunk as close as possible to an equal share of the
-/// remaining cost.
+/// Partition with the smallest possible cost of the largest chunk. Among these, each chunk in order is as close as
+/// possible to an equal share of the remaining cost.
 Partition even_cut(const LayerCosts& c);
 
 }  // namespace llmcalc

@@ -22,8 +22,7 @@ std::size_t Timeline::add(const Task& t) {
   return tasks_.size() - 1;
 }
 
-/// Lists every wait: the caller's waits, and each task's wait for its predecessor on a stream that runs one task at a
-/// time.
+/// Lists all waits: the caller's, and each task's wait for its predecessor on a stream that runs one task at a time.
 void Timeline::order_streams() {
   const std::size_t none = tasks_.size();
   all_ = waits_;
@@ -35,7 +34,7 @@ void Timeline::order_streams() {
   }
 }
 
-/// Groups the waits by the task waited for, and counts how many tasks each task waits for.
+/// Groups the waits by the task that is waited for, and counts the waits of each task.
 void Timeline::group_waits() {
   first_then_.assign(tasks_.size() + 1, 0);
   open_.assign(tasks_.size(), 0);

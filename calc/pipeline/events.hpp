@@ -1,6 +1,6 @@
 #pragma once
-/// Timeline of tasks: where each task runs, which tasks it waits for, and when it runs. Computes a step's time by
-/// simulation, as a check on the arithmetic that a search uses.
+/// Timeline of tasks: the stream of each task, the tasks that it waits for, and its start and end. Simulates a step,
+/// as a check on the arithmetic that a search uses.
 
 #include <functional>
 #include <optional>
@@ -20,7 +20,7 @@ enum class TaskKind : std::uint8_t {
   recomputed_forward,  ///< recomputation in backward
   send_activation,
   send_gradient,
-  wait_to_send,     ///< a rank's stall for the messages of a slot
+  wait_to_send,     ///< stall of a rank for a slot's messages
   collective_call,  ///< collective inside a layer, between the ranks of a group
   gather_weights,
   reduce_gradients,
@@ -32,7 +32,7 @@ enum class TaskKind : std::uint8_t {
   mark             ///< takes no time; other tasks wait for it
 };
 
-/// Kind of work on a stream of a rank.
+/// A rank's streams, by kind of work.
 enum class Lane : std::uint8_t {
   compute,   ///< work of its compute units
   inside,    ///< collectives inside a layer
@@ -60,12 +60,13 @@ struct Task {
   std::size_t stream = 0;
   TaskKind kind = TaskKind::forward;
   Count chunk = 0, micro_batch = 0;                    ///< model chunk
-  Count backward_chunk = 0, backward_micro_batch = 0;  ///< of the backward in forward_and_backward
+  Count backward_chunk = 0, backward_micro_batch = 0;  ///< chunk and micro-batch of the backward in
+                                                       ///< forward_and_backward
   Seconds duration{};
   Seconds ready{};                   ///< earliest start
   Seconds start{}, end{};            ///< set by Timeline::run
   Count unit = -1;                   ///< index of a layer or other unit of the model; -1: the task is not in a unit
-  TaskKind within = TaskKind::mark;  ///< for collectives and transfers: the kind of work that they belong to
+  TaskKind within = TaskKind::mark;  ///< for a collective or transfer: the kind of work that it belongs to
   Group group = Group::tensor;       ///< group of ranks of a collective
 };
 
@@ -77,7 +78,7 @@ class Timeline {
   std::size_t stream(const TaskStream& s);
   /// Appends a task to its stream.
   std::size_t add(const Task& t);
-  /// Delays `task` until the time `before` ahead of the end of `other`.
+  /// Lets `task` start no earlier than `before` seconds before the end of `other`.
   void wait_for(std::size_t task, std::size_t other, Seconds before = {}) { waits_.push_back({other, task, before}); }
   /// Computes every task's start and end; each stream runs its tasks in the order in which they were added. Returns the
   /// end of the last task, or nullopt if tasks wait for each other in a cycle.
@@ -97,7 +98,7 @@ class Timeline {
   std::vector<TaskStream> streams_;
   std::vector<Wait> waits_, all_;               // the caller's waits; these plus the order of tasks on streams
   std::vector<std::size_t> last_, first_then_;  // last task of each stream; each task's first index in then_
-  std::vector<Wait> then_;                      // the waits, grouped by the task waited for
+  std::vector<Wait> then_;                      // the waits, grouped by the task that is waited for
   std::vector<std::size_t> open_, ready_;
 };
 
@@ -113,8 +114,8 @@ struct SlotFrame {
 
 struct SlotMaker;
 
-/// The tasks of a pipeline, by chunk_index() of the local chunk and by micro-batch of the chunk's direction, so that
-/// callers can append tasks that wait for them.
+/// The tasks of a pipeline, by chunk_index() of the local chunk and by micro-batch within the chunk's direction.
+/// Callers can append tasks that wait for these.
 class PipelineTasks {
  public:
   void resize(const Pipeline& p);

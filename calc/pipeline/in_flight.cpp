@@ -29,7 +29,7 @@ class SavedTally {
     most_ = all;
     std::copy(now_.begin(), now_.end(), peak_.begin());
   }
-  /// Applies a change whose intermediate states are not examined.
+  /// Applies a change without looking for a peak in between.
   void jump(Count chunk, Count activations, Count for_weights) {
     SavedCount& n = now_[static_cast<std::size_t>(chunk)];
     n.activations += activations;
@@ -41,7 +41,7 @@ class SavedTally {
   Bytes most() const { return most_; }
 
  private:
-  /// The largest `rest` of the chunks in progress.
+  /// The largest `rest` among the chunks in progress.
   Bytes rest() const {
     Bytes most;
     for (Count c = 0; c < p_.chunks; ++c)
@@ -57,9 +57,8 @@ class SavedTally {
   Bytes bytes_{}, most_{};
 };
 
-/// Number of repetitions of a run after which all counts have changed by the same amounts, with the same chunks in the
-/// same order; 0 if no such number is worth searching for. A steady round of an interleaved pipeline leaves the counts
-/// unchanged.
+/// Number of repetitions of a run after which the same chunks follow in the same order and all counts change by the
+/// same amounts; 0 if the period is unknown. A steady round of an interleaved pipeline leaves the counts unchanged.
 Count equal_repetitions(const Pipeline& p, const OrderRun& run) {
   if (p.schedule != Schedule::interleaved) return 1;
   return run.rounds == 0 ? 0 : run.times / run.rounds;
@@ -73,8 +72,9 @@ void repeat(SavedTally& tally, OrderCursor& at, Count repetitions) {
   }
 }
 
-/// Every unit of a run of equal units changes the counts by the same amounts. If these are activations of one chunk,
-/// the peak is in the first or the last unit; otherwise, a chunk can start or finish while saved bytes grow.
+/// Tallies a run of units that all change the counts by the same amounts. If only the activations of one chunk
+/// change, the peak is in the first or the last unit; otherwise, all units are tallied, because a chunk can start or
+/// finish while saved bytes grow.
 void tally_run(SavedTally& tally, OrderCursor& at, const Pipeline& p) {
   const Count step = equal_repetitions(p, at.run()), times = at.run().times;
   if (step == 0 || times <= 2 * step) return repeat(tally, at, times);

@@ -9,8 +9,8 @@ namespace llmcalc {
 
 /// Bytes of a micro-batch in a model chunk.
 struct ChunkSaved {
-  Bytes activations{};  ///< from its forward until its input gradients are done
-  Bytes for_weights{};  ///< the part of activations and gradients held from then until its weight gradients are done
+  Bytes activations{};  ///< held from its forward until its input gradients are done
+  Bytes for_weights{};  ///< the part of activations and gradients that is held on until its weight gradients are done
   Bytes rest{};         ///< additional bytes that the chunk needs while it runs
 };
 
@@ -27,7 +27,8 @@ struct SavedCount {
 /// first peak, by local chunk.
 Bytes most_saved(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts);
 
-/// Peak bytes of a rank for a list of its slots, in order; for automatic schedules, MakespanWorkspace::slots().
+/// Peak bytes of a rank for a given list of its slots in order, such as MakespanWorkspace::slots() of an automatic
+/// schedule.
 Bytes most_saved(const Pipeline& p, Count rank, std::span<const Slot> slots, std::span<const ChunkSaved> saved,
                  std::span<SavedCount> counts);
 

@@ -9,15 +9,15 @@
 
 namespace llmcalc {
 
-/// Runs the slots of all ranks in an order in which every slot follows its inputs.
+/// Runs the slots of all ranks, each slot after its inputs.
 ///
 /// Steady runs are not always simulated to their end. A cut is the state after the same number of rounds on every rank:
 /// the clock of each rank, the ends of slots whose results have not been used, and the number of pending weight
 /// gradients. All later times depend only on this state, and on its times only through maxima, sums and, if weight
-/// gradients fill gaps, differences. So if a cut equals an earlier one except that all times are later by the same L,
-/// the same holds for all following cuts at this distance, and as many whole distances as remain can be skipped, each
-/// adding L. A state that is off by at most d adds an error of at most d per skipped distance (maxima and sums
-/// propagate errors but do not amplify them), so that d <= 1e-13 L keeps the total exact to 1e-13.
+/// gradients fill gaps, differences. Suppose that a cut equals an earlier one except that all times are later by L.
+/// Then the same holds for all following cuts at this distance, so all remaining whole distances can be skipped, and
+/// each adds L. A state that is off by at most d adds an error of at most d per skipped distance, because maxima and
+/// sums propagate errors but do not amplify them. With d <= 1e-13 L, the total is exact to 1e-13.
 class PipelineRun {
  public:
   PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, bool whole)
@@ -25,7 +25,7 @@ class PipelineRun {
     prepare();
   }
   Makespan run();
-  Makespan run_and_write();  ///< also stores the slots of a fixed order as if the schedule were automatic
+  Makespan run_and_write();  ///< also stores the slots of a fixed order, as for an automatic schedule
 
  private:
   using Rank = MakespanWorkspace::Rank;
@@ -83,10 +83,10 @@ void PipelineRun::prepare() {
   for (Count r = 0; r < p_.ranks; ++r) prepare_rank(r);
 }
 
-/// Maximum number of micro-batches by which a chunk is ahead of the next chunk, in either direction: the chunk has run
-/// their forwards but not their input gradients, which come through the next chunk. The largest leads of forwards over
-/// gradients are 2 (P - 1) + (v - 1) P + 1 over all chunks in interleaved orders, and 2P in ZB-2p and ZB-V. GPipe,
-/// whose lead is larger, is not simulated.
+/// Maximum number of micro-batches by which a chunk is ahead of the next chunk, in either direction. A chunk's
+/// forwards are ahead of its input gradients, which come through the next chunk, by at most 2 (P - 1) + (v - 1) P + 1
+/// over all chunks in interleaved orders, and by at most 2P in ZB-2p and ZB-V. GPipe, whose lead is larger, is not
+/// simulated.
 Count PipelineRun::most_unused() const {
   return std::min(micro_batches_per_direction(p_), mul(p_.chunks + 2, p_.ranks));
 }
@@ -133,10 +133,10 @@ void PipelineRun::run_weights(Rank& rank) {
   --rank.saved;
 }
 
-/// Runs weight gradients before a slot: one set before a forward that would exceed the memory limit, and more as long
-/// as half of the next set fits into the time before the slot can start, so that the slot is delayed by no more than
-/// the time filled. (This rule is our own. arXiv:2401.10241, section 3.1, fills gaps at least as long as T_W, and
-/// shorter ones if a rank has waited less than others.)
+/// Runs weight gradients before a slot: one set before a forward that would exceed the memory limit, and then further
+/// sets while at least half of the next set fits into the time before the slot can start. The slot is thus delayed by
+/// no more than the time filled. (This rule is our own. arXiv:2401.10241, section 3.1, fills gaps of at least T_W,
+/// and shorter gaps if a rank has waited less than others.)
 void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
   constexpr double half = 0.5 * (1 - 1e-9);  // a time that is equal up to rounding counts as fitting
   const bool enters = next == SlotKind::forward;
@@ -163,7 +163,7 @@ bool PipelineRun::arrives(const Flow& f, double& start) {
   return true;
 }
 
-/// Runs a rank as far as possible. Returns whether it reached its stop.
+/// Runs a rank's slots until one lacks its input or the rank reaches its stop. Returns whether it reached the stop.
 template <bool by_rule, typename At>
 bool PipelineRun::pass(Rank& rank, At& at) {
   double clock = rank.clock;
@@ -239,8 +239,8 @@ void PipelineRun::stop_at_steady(Rank& rank) const {
   }
 }
 
-/// Calls visit(time) for the ends of neighbors' slots whose results the chunks have not used, as long as it returns
-/// true. Returns whether every call returned true.
+/// Calls visit(time) for the end of every slot whose result the next chunk has not used, until a call returns false.
+/// Returns whether all calls returned true.
 template <typename Visit>
 bool PipelineRun::all_unused(Visit visit) const {
   for (const Chunk& c : room_.chunks_) {
@@ -276,8 +276,8 @@ std::optional<double> PipelineRun::shift() const {
   return same ? std::optional(by) : std::nullopt;
 }
 
-/// Skips `rounds` of the `of` rounds of the steady run, also for the cursor of weight gradients, which is in that run
-/// or before it.
+/// Skips `rounds` of the `of` rounds of the steady run. The cursor of weight gradients also skips them if it is in
+/// that run; otherwise, it is before it.
 void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
   for (Rank& rank : room_.ranks_) {
     OrderRun& run = rank.order[rank.at.run_number()];
@@ -289,9 +289,9 @@ void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
   left_out_ += static_cast<double>(rounds) * seconds_per_round;
 }
 
-/// Compares the cut after every round with a mark. The mark is set after rounds 1, 2, 4, 8, ..., so that it moves past
-/// the unsteady beginning and lies far enough back for any distance at which times repeat. Round 1 is not compared,
-/// because it starts forwards that wait for their chunk to be ready. The caller runs the remaining rounds.
+/// Compares the cut after every round with a mark. The mark is set after rounds 1, 2, 4, 8, ...: it moves past the
+/// unsteady beginning, and is eventually far enough back for any period of the times. Round 1 is not compared,
+/// because its forwards may wait for their chunk to be ready. The caller runs the remaining rounds.
 void PipelineRun::run_steady(Count rounds) {
   for (Count round = 1, marked = 0; round < rounds; ++round) {
     for (Rank& rank : room_.ranks_) rank.to_do = rank.at.run().times / rounds * rank.at.run().size;
@@ -305,9 +305,9 @@ void PipelineRun::run_steady(Count rounds) {
   }
 }
 
-/// Time at which the last of m jobs leaves station `last`, if all jobs pass through the stations in order. The longest
-/// path through the table of stations and jobs starts at some station's first job and counts every station on the path
-/// once, and the slowest of them m - 1 more times.
+/// Time at which the last of m jobs leaves station `last`, if all jobs pass through the stations in order. The
+/// longest path through the table of stations and jobs starts at the first job of some station. It passes every later
+/// station once, and the slowest of them m - 1 more times.
 double PipelineRun::leaves(std::size_t last) const {
   const double more = static_cast<double>(p_.micro_batches - 1);
   double latest = 0, way = 0, slowest = 0;
@@ -376,8 +376,8 @@ Makespan PipelineRun::run_and_write() {
 
 namespace {
 
-/// The fixed-order schedule with the same memory limit as an automatic schedule; for other schedules the schedule
-/// itself.
+/// The fixed-order schedule with the memory limit of a given automatic schedule. Returns all other schedules
+/// unchanged.
 Schedule written(Schedule s) {
   return s == Schedule::zb_1p ? Schedule::zb_h1 : s == Schedule::zb_2p ? Schedule::zb_h2 : s;
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Makespan of a pipeline: computes the times of its tasks (calc/pipeline/events.hpp) without creating them.
+/// Makespan of a pipeline, computed without creating its tasks (calc/pipeline/events.hpp).
 
 #include <optional>
 #include <span>
@@ -46,7 +46,7 @@ class MakespanWorkspace {
     Count weights = 0;  ///< weight gradients done, in automatic schedules
     double first = 0, last = 0;
   };
-  /// A rank's forwards or backwards under GPipe: its opening time, a job's travel time to it, and the time per job.
+  /// A rank's forwards or backwards under GPipe: earliest start, latency of a job's message to it, and time per job.
   struct Station {
     double opens = 0, latency = 0, seconds = 0;
   };
@@ -56,7 +56,7 @@ class MakespanWorkspace {
     Count to_do = 0;  ///< number of slots until its stop
     double clock = 0, marked_clock = 0;
     Chunk* chunks = nullptr;  ///< its local chunks
-    // for automatic schedules: the next weight gradients, the number pending, and the micro-batches that chunks hold
+    // for automatic schedules: the next weight gradients, the number pending, and the number of micro-batches held
     OrderCursor weights{};
     Count pending = 0, saved = 0, marked_pending = 0;
     std::vector<Slot> slots{};
@@ -71,12 +71,12 @@ class MakespanWorkspace {
 };
 
 /// Simulates the pipeline. Precondition: the pipeline has no flaw, and every chunk and boundary has a time. Afterward
-/// `room` holds the slots of an automatic schedule, without the skipped rounds. ZB-1p and ZB-2p may run any order
-/// within their memory limit, including the orders of ZB-H1 and ZB-H2; these are used if they are faster than the order
-/// found by the rule for filling gaps.
+/// `room` holds the slots of an automatic schedule, without the skipped rounds. ZB-1p and ZB-2p may run in any order
+/// within their memory limit, including the orders of ZB-H1 and ZB-H2. These are used if they are faster than the
+/// order found by the rule for filling gaps.
 Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
 
-/// Time of a step's slots: until the last rank is done or, if ranks proceed independently, from one step to the next.
+/// Time of a step's slots: until the last rank is done or, if ranks update independently, from one step to the next.
 inline Seconds step_of(const Pipeline& p, const Makespan& m) {
   return validates_after(p.schedule) ? m.longest : m.total;
 }

@@ -14,9 +14,9 @@ void push_run(RankOrder& order, Count times, Steps... steps) {
   order.push({{steps...}, static_cast<std::int32_t>(sizeof...(steps)), times, 0});
 }
 
-/// An order of alternating forward and backward slots. `ahead` forward slots come first. Round j = 0 ... n-1 has the
-/// next forward slot (if any are left), backward slot j and, if separate, the weight gradients of slot j - `delay`. The
-/// last weight gradients follow.
+/// An order of alternating forward and backward slots, after `ahead` forward slots. Round j = 0 ... n-1 has the next
+/// forward slot (if any are left), backward slot j and, if separate, the weight gradients of slot j - `delay`. The
+/// remaining weight gradients come last.
 struct Alternation {
   Count slots = 0, ahead = 0, delay = 0;
   bool apart = false;   ///< input and weight gradients are separate
@@ -61,7 +61,7 @@ RankOrder gpipe_order(const Pipeline& p) {
 bool far_ahead(Schedule s) { return s == Schedule::zb_h2 || s == Schedule::zb_2p; }
 
 /// 1F1B, ZB-H1, ZB-H2: rank r runs h (P - r - 1) slots ahead, and its weight gradients run h r slots late. ZB-1p runs
-/// as far ahead as ZB-H1, ZB-2p as ZB-H2.
+/// ahead like ZB-H1, and ZB-2p like ZB-H2.
 RankOrder one_chunk_order(const Pipeline& p, Count rank) {
   const Count m = p.micro_batches, h = far_ahead(p.schedule) ? 2 : 1, most = h * (p.ranks - 1);
   const bool apart = splits_backward(p.schedule), placed = apart && !automatic(p.schedule);
@@ -70,9 +70,9 @@ RankOrder one_chunk_order(const Pipeline& p, Count rank) {
   return alternate({m, ahead, delay, apart, placed, rounds > 0 ? latest : 0, rounds, 1});
 }
 
-/// A round is P micro-batches of every chunk. At the end of a round, all ranks are at the same slot, and no rank is
-/// blocked before that: the first rank would have to wait for the last rank before its last forwards, but these belong
-/// to the first chunk, which has no input.
+/// A round is P micro-batches of every chunk. At the end of a round, all ranks are at the same slot. No rank is
+/// blocked before that: the only possible cycle, the first rank waiting for the last rank before its last forwards,
+/// does not occur, because these forwards are in the first chunk, which has no input.
 RankOrder interleaved_order(const Pipeline& p, Count rank) {
   const Count n = mul(p.micro_batches, p.chunks), round = mul(p.ranks, p.chunks), more = (p.chunks - 1) * p.ranks;
   const Count ahead = std::min(n, 2 * (p.ranks - rank - 1) + more), most = std::min(n, 2 * (p.ranks - 1) + more);
@@ -87,7 +87,7 @@ Count& slots_left(SlotsLeft& left, const OrderStep& s) {
   return left[runs_forward(s.kind) ? 0 : 1][static_cast<std::size_t>(s.chunk)];
 }
 
-/// Appends a pattern `times` times, but each of its steps only while slots of its kind remain.
+/// Appends a pattern `times` times, and drops each of its steps once no slots of that kind remain.
 void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pattern) {
   while (times > 0 && pattern.size > 0) {
     pattern.times = times;
@@ -110,7 +110,7 @@ void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pa
 ///   micro-batch at 2P - 1 - r on, alternately of both chunks: 2P in total, which fills the memory;
 ///   then, for 3 (P - r - 1) time units, alternately gradients and forwards of the second chunk, one W after each
 ///   gradient;
-///   from then on, at 5P - 3 - 2r + 6i, a round of B' W F B W F' (' second chunk), as long as there are such slots.
+///   from then on, at 5P - 3 - 2r + 6i, a round of B' W F B W F' (' second chunk), while such slots remain.
 /// In round i the rank runs B' P - r - 1 + i, F 2P - 1 - r + i, B i, F' P + i. A slot's input from the previous rank is
 /// therefore ready 3 time units before the slot, and its input from the next rank 1 time unit before.
 RankOrder zb_v_order(const Pipeline& p, Count rank) {
@@ -128,8 +128,9 @@ RankOrder zb_v_order(const Pipeline& p, Count rank) {
   return order;
 }
 
-/// Position of a rank in DualPipe's eight steps: `near` ranks between it and its end of the pipeline, `half` ranks from
-/// an end to the middle, number of micro-batches per direction, and its chunks of the near and of the far direction.
+/// Position of a rank in DualPipe's eight steps. `near`: number of ranks between it and its end of the pipeline.
+/// `half`: number of ranks from an end to the middle. `micro_batches`: per direction. `first`, `second`: its chunks
+/// of the near and of the far direction.
 struct Dual {
   Count near = 0, half = 0, micro_batches = 0;
   std::int8_t first = 0, second = 1;
@@ -150,7 +151,8 @@ Dual dual_of(const Pipeline& p, Count rank) {
   return {front ? rank : p.ranks - 1 - rank, p.ranks / 2, p.micro_batches / 2, first, second};
 }
 
-/// Steps 1 to 3: forward slots of the near direction, of both, then backward slots of the far direction as they arrive.
+/// Steps 1 to 3: forward slots of the near direction, then of both directions, then backward slots of the far
+/// direction as they arrive.
 void push_filling(RankOrder& order, const Dual& d) {
   push_run(order, 2 * d.to_middle(), d.forward(d.first));
   push_run(order, d.near + 1, d.forward(d.first), d.forward(d.second));
@@ -181,7 +183,7 @@ void push_last_inputs(RankOrder& order, const Dual& d) {
 }
 
 /// Steps 7 and 8: the deferred weight gradients, oldest first, between the last backward slots and after them. Weight
-/// gradients of step 6 alternate between directions; weight gradients from step 7 are of the near direction.
+/// gradients deferred in step 6 alternate between directions; those deferred in step 7 belong to the near direction.
 void push_last_weights(RankOrder& order, const Dual& d) {
   const Count left = d.near + 1, between = std::min(left, d.to_middle());
   const std::int8_t a = d.near % 2 == 0 ? d.first : d.second, b = d.near % 2 == 0 ? d.second : d.first;

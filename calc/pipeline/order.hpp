@@ -3,7 +3,8 @@
 ///
 /// A rank's order is a short list of runs, each a repeated pattern of steps. Steps do not name micro-batches, because
 /// every chunk runs each kind of work in micro-batch order. Steady runs are the same on every rank. They consist of
-/// rounds, each one or more repetitions of the pattern, so that a simulation can skip rounds once their times repeat.
+/// rounds, each of which is one or more repetitions of the pattern; a simulation can skip rounds once their times
+/// repeat.
 ///
 /// Sources: GPipe (arXiv:1811.06965); 1F1B (arXiv:2006.09503) and interleaved (arXiv:2104.04473) as Megatron-LM runs
 /// them, the latter with 2 (P - r - 1) + (v-1)P warm-up forward slots; ZB-H1 and ZB-H2 (arXiv:2401.10241, section 2);
@@ -16,13 +17,13 @@
 
 namespace llmcalc {
 
-/// Work that a rank does without interruption.
+/// Work that a rank runs without interruption.
 enum class SlotKind : std::uint8_t {
   forward,
   backward,              ///< input and weight gradients; input gradients are sent when both are done
   backward_input,        ///< input gradients
   backward_weight,       ///< weight gradients
-  forward_and_backward,  ///< a forward, and the whole backward of another micro-batch, as one slot
+  forward_and_backward,  ///< a forward and the whole backward of another micro-batch, as one slot
 };
 constexpr bool runs_forward(SlotKind k) { return k == SlotKind::forward || k == SlotKind::forward_and_backward; }
 /// Whether the slot computes input gradients; runs_weights(): whether it computes weight gradients.
@@ -44,8 +45,8 @@ constexpr Count gradient_micro_batch(const Slot& s) {
   return s.kind == SlotKind::forward_and_backward ? s.backward_micro_batch : s.micro_batch;
 }
 
-/// A slot without its micro-batch. The chunk `by_turns` changes after every P micro-batches, from first to last in
-/// forward slots, from last to first in others.
+/// A slot without its micro-batch. With `by_turns`, the chunk changes after every P micro-batches: from first to last
+/// in forward slots, from last to first in all others.
 struct OrderStep {
   static constexpr std::int8_t by_turns = -1;
   SlotKind kind = SlotKind::forward;
@@ -61,7 +62,8 @@ struct OrderRun {
 
 using RankOrder = InplaceVector<OrderRun, 20>;
 /// The order of a rank. Precondition: the pipeline has no flaw. For an automatic schedule it has only forwards and
-/// input gradients; weight gradients are inserted according to time and memory, each after its chunk's input gradients.
+/// input gradients; weight gradients are inserted later, according to time and memory, each after the input gradients
+/// of its chunk.
 RankOrder rank_order(const Pipeline& p, Count rank);
 /// Maximum number of micro-batches, summed over local chunks, that a rank of an automatic schedule holds until their
 /// weight gradients are done: P in ZB-1p, 2P in ZB-2p, and 2P with half the layers each in ZB-V.
@@ -127,7 +129,7 @@ class OrderCursor : public PlainOrderCursor {
   }
 
  private:
-  /// Number of micro-batches left in the group, and of chunks before the current chunk.
+  /// Number of micro-batches left in the group, and number of chunks before the current one.
   struct Turn {
     Count left = 0, passed = 0;
   };

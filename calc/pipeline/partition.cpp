@@ -12,8 +12,8 @@ namespace {
 
 Count layers_of(const LayerKinds& kinds) { return whole_model(kinds).end; }
 
-/// The ranks of a pipeline that hold different chunks, several per rank: in DualPipe, r and P - 1 - r hold the same
-/// two.
+/// Holders are the ranks with distinct sets of chunks. In DualPipe, ranks r and P - 1 - r hold the same two chunks
+/// and form one holder.
 class Holders {
  public:
   explicit Holders(const Pipeline& p) : p_(p) {}
@@ -32,8 +32,8 @@ class Holders {
   const Pipeline& p_;
 };
 
-/// Deals layers one by one to the holder with the least work; on ties, to the last of them, because pipelines fill from
-/// the first rank. Holders with neither embedding nor head take turns, from the last to the first.
+/// Deals layers one by one to the holder with the least work; on ties, to the last of these, because pipelines fill
+/// from the first rank. Holders with neither embedding nor head take turns, from the last to the first.
 class Dealer {
  public:
   Dealer(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline)
@@ -70,7 +70,7 @@ class Dealer {
     Partition before = best;
     for (int round = 0; round < 4; ++round) {
       const Partition p = dealt();
-      if (p == before) break;  // further deals would repeat it
+      if (p == before) break;  // further deals would give the same partition
       consider(p);
       before = p;
     }
@@ -101,7 +101,7 @@ class Dealer {
 
   double besides(Count h) const { return besides_[static_cast<std::size_t>(h)]; }
   /// Work of each holder if layers were divisible, without recomputation: a lower bound on the work of the slowest
-  /// holder. Excludes holders that exceed this level even with one layer per chunk.
+  /// holder. Holders that exceed this level even with one layer per chunk are left out.
   double level() const {
     double all = layer_ * static_cast<double>(layers_), mean = 0;
     for (Count h = 0; h < holders_.size(); ++h) all += besides(h);
@@ -121,7 +121,7 @@ class Dealer {
     }
     return mean;
   }
-  /// Gives every holder as many layers as fit below `level`, at least one per chunk. Returns the total number of layers
+  /// Gives every holder the layers that fit below `level`, and at least one per chunk. Returns the number of layers
   /// given.
   Count hold_below(double level) {
     held_ = {};
@@ -153,8 +153,8 @@ class Dealer {
     }
     return first_;
   }
-  /// The holder that has the least work after one more layer. With one kind of layer, all holders between the ends are
-  /// alike.
+  /// The holder with the least work after one more layer. With one kind of layer, all holders between the ends are
+  /// equal, and only `next` is considered.
   Count least_loaded(Count next) {
     Count least = first_;
     const auto consider = [&](Count h) {
@@ -169,9 +169,9 @@ class Dealer {
     return least;
   }
 
-  /// Distributes a holder's layers over its chunks. The chunks at the ends of the model get fewer layers, to compensate
-  /// for the embedding and the head, unless layers are recomputed per chunk. All other chunks have the same length, or
-  /// the first few are one layer longer.
+  /// Distributes a holder's layers over its chunks. The first and the last chunk of the model get fewer layers, to
+  /// compensate for the embedding and the head, unless layers are recomputed per chunk. All other chunks have the
+  /// same length, or the first few are one layer longer.
   void share_out(Count h, Shares& layers) const {
     const auto at = [&](Count q) -> Count& { return layers[static_cast<std::size_t>(q)]; };
     const Count mine = held_[static_cast<std::size_t>(h)];
@@ -200,10 +200,10 @@ class Dealer {
   }
   double ends_of(Count h) const { return (h == first_ ? costs_.embedding : 0) + (h == last_ ? costs_.head : 0); }
 
-  /// Adds to every holder's load the difference between the cost of its layers and the cost of as many mean layers.
-  /// Returns the quality of the distribution: the load of the slowest holder, which bounds the time, plus the sum of
-  /// the longest first chunk, the longest second chunk, and so on, which is the time if holders wait for one another
-  /// after each chunk.
+  /// Adds to every holder's load the difference between the cost of its layers and the cost of the same number of
+  /// mean layers. Returns the quality of the distribution: the load of the slowest holder, which bounds the time,
+  /// plus the sum of the longest first chunk, the longest second chunk, and so on, which is the time if holders wait
+  /// for one another after each chunk.
   double correct(const Partition& p, const LayerCosts& all) {
     double slowest = 0;
     InplaceVector<double, most_chunks> longest;
@@ -231,7 +231,7 @@ class Dealer {
   Holders holders_;
   Count layers_, first_, last_;
   double layer_ = 0, recomputed_ = 0;
-  InplaceVector<double, max_layers> besides_;  // each holder's work in addition to layers of mean cost
+  InplaceVector<double, max_layers> besides_;  // each holder's work other than layers of mean cost
   InplaceVector<Count, max_layers> held_;
   InplaceVector<double, max_layers> loads_;  // load of each holder with one more layer
 };

@@ -10,8 +10,8 @@ struct ChunkSpan {
   Seconds first{}, last{};
 };
 
-/// `begin` precedes the first forward by the time until chunks are ready (PipelineTimes::ready): a rank starts to
-/// gather its weights as late as possible without delaying any first forward.
+/// `begin` includes the time until chunks are ready (PipelineTimes::ready): a rank starts to gather its weights as
+/// late as possible without delaying any first forward.
 struct RankSpan {
   Seconds begin{}, end{};
 };

@@ -1,10 +1,11 @@
 #pragma once
 /// A pipeline: the model chunks that its ranks hold, and whether its schedule can run.
 ///
-/// The model is cut into chunks of consecutive layers, numbered from the embedding on (model chunks). Every rank holds
-/// `chunks` model chunks (its local chunks): GPipe, 1F1B and ZB one; interleaved v, rank r has r, r + P, r + 2P, ...;
-/// ZB-V and DualPipe-V two in a V, r and 2P - 1 - r; DualPipe two, r for the micro-batches of one direction and P - 1 -
-/// r for the other direction, so that the pipeline holds the model twice.
+/// The model is cut into chunks of consecutive layers, numbered from the embedding on (model chunks). Every rank
+/// holds `chunks` model chunks, its local chunks. GPipe, 1F1B and ZB have one chunk per rank. In interleaved
+/// pipelines, rank r has v chunks: r, r + P, r + 2P, ... In ZB-V and DualPipe-V, it has two in a V: r and 2P - 1 - r.
+/// In DualPipe, it has r for the micro-batches of one direction and P - 1 - r for the other direction, so the
+/// pipeline holds the model twice.
 
 #include <cstdint>
 
@@ -20,7 +21,7 @@ struct Pipeline {
 };
 
 /// Number of copies of the model in one pipeline: 2 in DualPipe, whose second copy runs from the last rank to the
-/// first.
+/// first; otherwise 1.
 constexpr Count directions(const Pipeline& p) { return p.schedule == Schedule::dualpipe ? 2 : 1; }
 constexpr Count model_chunks(const Pipeline& p) { return mul(p.ranks, p.chunks) / directions(p); }
 /// Number of micro-batches that pass through one copy of the model.
@@ -50,14 +51,14 @@ constexpr bool splits_backward(Schedule s) { return s > Schedule::interleaved; }
 /// Whether a schedule runs a forward of one micro-batch concurrently with a backward of another, in one slot. One of a
 /// rank's two chunks is then as far from the beginning of the model as the other is from its end.
 constexpr bool has_pairs(Schedule s) { return s == Schedule::dualpipe || s == Schedule::dualpipe_v; }
-/// Whether the order of slots is not fixed but found by a rule that depends on times.
+/// Whether the order of slots is found by a rule that depends on times, instead of being fixed.
 constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Schedule::zb_2p || s == Schedule::zb_v; }
 /// Whether a rank updates its weights as soon as its own gradients are summed. The norm of all ranks' gradients, needed
 /// to clip them, is checked during the next step, and a wrong update is rolled back (arXiv:2401.10241, section 4).
 /// Otherwise ranks that begin one after another with equal work would also end one after another, and the first rank
 /// would wait, so the bubble could not be 0. The paper validates afterward for ZB-H2 and ZB-2p, and its authors'
 /// settings do so for ZB-V too (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not.
-/// Gradients of a token embedding shared by both ends are reduced while other weight gradients are pending, so that no
+/// Gradients of a token embedding shared by both ends are reduced while other weight gradients are pending, so no
 /// rank waits.
 constexpr bool validates_after(Schedule s) {
   return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v;
@@ -72,7 +73,7 @@ inline bool pairs_experts(const Layout& l) {
 /// In a V, and in DualPipe, one rank holds both ends of the model.
 inline bool copies_table(const Layout& l) { return ranks(l, Group::pipeline) > 1 && fixed_chunks(l.schedule) != 2; }
 
-/// Reason a pipeline is impossible. A value, not an exception.
+/// Reason a pipeline is impossible.
 enum class PipelineFlaw : std::uint8_t {
   none,
   ranks,              ///< fewer than one rank
@@ -84,8 +85,8 @@ enum class PipelineFlaw : std::uint8_t {
           ///< micro-batches in groups of P)
 };
 PipelineFlaw flaw(const Pipeline& p);
-/// The smallest number of ranks, chunks or micro-batches that fixes the flaw, if possible not below the pipeline's own
-/// number; without a flaw, the pipeline's number of micro-batches.
+/// The smallest number of ranks, chunks or micro-batches that fixes the flaw, if possible not below the pipeline's
+/// number. Without a flaw, the pipeline's number of micro-batches.
 Count enough(const Pipeline& p);
 
 }  // namespace llmcalc

@@ -1,4 +1,4 @@
-// Stages of a pipeline: the chunks of each rank, and its memory at the peak.
+// Stages of a pipeline: the chunks of each rank, and the rank's peak memory.
 
 #include <algorithm>
 
@@ -40,7 +40,7 @@ HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p
   for (Count i = 0; i < p.chunks; ++i) {
     const auto q = static_cast<std::size_t>(model_chunk(p, rank, i));
     const ChunkAlive& a = held.alive.push(chunk_alive(prices, plan, partition[static_cast<Count>(q)]));
-    // At least one byte, so that micro-batches count even if all their saved tensors are in host memory.
+    // At least one byte, to count micro-batches even if all of their saved tensors are in host memory.
     here[q] = {std::max(Bytes(1), a.saved), a.for_weights, a.rest};
     on_host[q] = {a.host, {}, {}};
   }

@@ -11,23 +11,24 @@ namespace llmcalc {
 /// Seconds of one micro-batch in one model chunk, on its rank.
 struct ChunkTime {
   Seconds forward{}, backward_input{}, backward_weight{};
-  /// A forward of this chunk and the whole backward of the rank's other chunk as one slot of DualPipe; 0: the sum of
-  /// their times.
+  /// A forward of this chunk and the whole backward of the rank's other chunk, as one slot of DualPipe; 0: takes the
+  /// sum of their times.
   Seconds paired{};
 };
 
 /// Times of a pipeline, by model chunk and by boundary between model chunks. A send is a pure latency: it delays only
-/// its receiver, and sends do not wait for one another. Boundaries within a rank take no time, regardless of `sends`.
+/// its receiver, and concurrent sends do not delay each other. A boundary between chunks of the same rank takes no
+/// time, regardless of `sends`.
 struct PipelineTimes {
   std::span<const ChunkTime> chunks;
   std::span<const Seconds> sends{};  ///< from chunk q to q + 1, and gradients back; empty: no time
   std::span<const Seconds> ready{};  ///< earliest start of a chunk's forwards; empty: 0
 };
 
-/// Inputs of a simulation for one local chunk of one rank. Neighbors are indices (see chunk_index()), or `none`.
+/// One local chunk of one rank in a simulation. Neighbors are indices (see chunk_index()), or `none`.
 struct ChunkNode {
   static constexpr Count none = -1;
-  Count before = none, after = none;       ///< local chunks that its activations, and its gradients, come from
+  Count before = none, after = none;       ///< local chunks that send it activations and gradients
   double from_before = 0, from_after = 0;  ///< seconds of their sends
   double forward = 0, input = 0, weight = 0, paired = 0, ready = 0;
 };

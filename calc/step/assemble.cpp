@@ -34,15 +34,15 @@ Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
   return all;
 }
 
-/// Factor by which a gather or a scatter moves more bytes on a level than with the same number of equal parts. The
-/// smallest part sends to all others, or receives from them, (most - fewest)/most of the message; one of n equal parts
-/// (n-1)/n.
+/// Ratio of the bytes that a gather or a scatter moves on a level to the bytes with the same number of equal parts.
+/// The smallest part sends to all others, or receives from them, (most - fewest)/most of the message; one of n equal
+/// parts would send or receive (n-1)/n.
 double unevenness(CollectiveOp op, const Meeting& m) {
   if (op == CollectiveOp::all_reduce || m.parts == 1) return 1;
   return static_cast<double>(mul(m.most - m.fewest, m.parts)) / static_cast<double>(mul(m.most, m.parts - 1));
 }
 
-/// Runs a collective level by level, each with a rank's share of the message after the inner levels.
+/// Runs a collective level by level. After the inner levels, each level carries only a rank's share of the message.
 class Levels {
  public:
   Levels(const CollectiveCall& e, const Route& route, const Cluster& cluster, const Layout& layout,
@@ -86,14 +86,14 @@ class Levels {
   const LinkRates& reached_;
 };
 
-/// How an all-to-all differs from sending a separate message to each rank.
+/// Difference between an all-to-all and separate messages to every rank.
 struct Paths {
   double ranks_reached = 1;        ///< number of ranks that one message to another node reaches
   double inside = 1, between = 1;  ///< bytes within a node and between nodes, relative to separate messages
 };
-/// If the number of nodes is limited, a token is sent once to each of its nodes and forwarded from there to the
-/// experts. If a rank receives a token once for all its experts, its messages go to the X ranks reached on average, not
-/// to its K experts.
+/// If the number of nodes per token is limited, a token is sent once to each of its nodes and forwarded from there to
+/// its experts. If a rank receives a token once for all of its experts, the token is sent to X ranks on average
+/// instead of K experts.
 Paths paths(const CollectiveCall& e, const Route& route, const Layout& layout) {
   if (e.routing.top_k == 0) return {};
   const auto k = static_cast<double>(e.routing.top_k);
@@ -104,8 +104,8 @@ Paths paths(const CollectiveCall& e, const Route& route, const Layout& layout) {
   return {node, all / node, reached / k};
 }
 
-/// Traffic of an all-to-all over a level: rounds, and bytes as a share of the whole buffer. A rank of the smallest part
-/// has the most ranks outside it. On a torus, messages pass through other ranks on their way.
+/// Traffic of an all-to-all over a level: rounds, and bytes as a share of the whole buffer. A rank in the smallest
+/// part has the most ranks outside its part. On a torus, other ranks forward messages.
 struct Scatter {
   double rounds, share;
 };
@@ -115,7 +115,8 @@ Scatter scatter(const Meeting& m, const Link& link, double all) {
   return {static_cast<double>(farthest(link.torus)), most / all * all_to_all_load(link.torus).value()};
 }
 
-/// Time of an all-to-all: a message to every other rank, over the innermost level that joins the pair.
+/// Time of an all-to-all. Every rank sends a message to every other rank, over the innermost level that joins the
+/// two.
 CommunicationTime all_to_all(const CollectiveCall& e, const Route& route, const Cluster& cluster, const Layout& layout,
                              const LinkRates& reached) {
   const auto all = static_cast<double>(ranks(layout, e.group)), messages = static_cast<double>(e.messages);

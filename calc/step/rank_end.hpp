@@ -20,9 +20,9 @@ class RankEnd {
         rates_(rates_of(prices, e)),
         pipeline_(pipeline) {}
 
-  /// Gradient reductions other than across data-parallel ranks: of weights that tensor-parallel ranks replicate; of a
-  /// token embedding that the first and the last stage share; in DualPipe, of the rank's chunks (its shards), because
-  /// another rank holds a copy.
+  /// Gradient reductions other than across data-parallel ranks: for weights that tensor-parallel ranks replicate; for
+  /// a token embedding that the first and the last stage share; and in DualPipe, for (the shards of) the rank's
+  /// chunks, because another rank holds a copy of them.
   Spent sums(const HeldRows& rows) const;
   /// Seconds to update the rank's states; `device` is the total of update().
   UpdateSeconds updating(const HeldRows& rows) const;
@@ -31,9 +31,9 @@ class RankEnd {
   /// Distributed Muon (arXiv:2502.16982, 2.3; with tensor parallelism, as in the "duplicated" mode of Megatron-Core's
   /// TensorParallelMuon): the iterations run exactly, on whole matrices. With sharded states the ranks divide whole
   /// matrices among themselves: each takes its share of the time, but at least the time of the largest matrix. They
-  /// gather the momentum of all matrices in bf16, the paper's upper bound: ranges that split few matrices gather less.
-  /// Tensor-parallel ranks then gather the matrices that are sharded across them, also in bf16, and all do the same
-  /// work. Without sharding every rank processes all matrices.
+  /// gather the momentum of all matrices in bf16. This is the paper's upper bound; less is gathered if shards split
+  /// few matrices. Tensor-parallel ranks then gather the matrices that are sharded across them, also in bf16, and all
+  /// do the same work. Without sharding, every rank processes all matrices.
   Spent update(const HeldRows& rows) const;
 
  private:

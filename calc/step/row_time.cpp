@@ -10,8 +10,8 @@
 namespace llmcalc {
 namespace {
 
-/// Under the roofline of a whole step: a micro-batch's seconds divided by its compute seconds; above 1 if it is
-/// memory-bound.
+/// Under the roofline of a whole step: the seconds of a micro-batch divided by its compute seconds. Above 1 if the
+/// micro-batch is memory-bound.
 double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rates, bool full) {
   if (plan.roofline != Roofline::step) return 1;
   Seconds compute;
@@ -24,7 +24,7 @@ double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rat
   return step_time(compute, cost, rates).total() / compute;
 }
 
-/// Converts prices to seconds, at bound or estimated rates, with the collectives' times from `links`.
+/// Converts prices to seconds, at bound or estimated rates. `links` gives the times of collectives.
 class Clock {
  public:
   Clock(const Prices& prices, const Plan& plan, const Layout& layout, Links& links, Efficiency e)
@@ -94,7 +94,7 @@ class Clock {
 
  private:
   /// Adds a pass to `s`, which must be empty. In backward, excludes messages that only weight gradients wait for.
-  /// Returns the seconds of the pass's own work that no collective overlaps.
+  /// Returns the seconds of the pass's work that do not overlap with a collective.
   Seconds spend(const PassPrice& pass, Spent& s, bool backward = false) {
     const Time& t = full_ ? pass.bound : pass.estimate;
     const WorkTime& work = full_ ? pass.bound_work : pass.estimate_work;
@@ -127,8 +127,8 @@ class Clock {
 
   /// Subtracts from backward the tensor-parallel time that weight gradients hide, and moves gathers that only weight
   /// gradients need to backward_weight. A schedule that defers weight gradients also defers these gathers; otherwise
-  /// the sum is the same. If deferred, input gradients hide no more than fits into their `left` seconds, and weight
-  /// gradients hide no more of the gathers than fits into their own seconds.
+  /// the sum is the same. If weight gradients are deferred, input gradients hide at most their `left` seconds, and
+  /// weight gradients hide at most their own seconds of the gathers.
   void hide(const PassPrice& pass, Seconds left, RowTime& t) {
     const Seconds work = t.backward_weight.total(), more = hidden_by_weights(pass, work);
     const Seconds gathers = seconds_of(pass, &CollectiveCall::for_weights);
@@ -157,9 +157,9 @@ class Clock {
   }
 
   /// Seconds that a device, busy for `busy` seconds, waits for the host that launches its kernels and collectives.
-  /// Device and host run concurrently, and either can be slower at times: together they take (busy^6 + host^6)^(1/6)
-  /// seconds. The exponent is chosen, not fitted: 1 would be a sum, infinity a maximum. Not counted: host work other
-  /// than launches.
+  /// Device and host run concurrently, and either may be slower at times: together they take (busy^6 + host^6)^(1/6)
+  /// seconds. The exponent is chosen, not fitted; 1 would give the sum, infinity the maximum. Not counted: host work
+  /// other than launches.
   Seconds waiting_for_host(const PassPrice& pass, Seconds busy) const {
     const Software& software = rates_.software;
     double collectives = 0;
@@ -191,9 +191,9 @@ class Clock {
     return seconds({.group = g, .op = op, .messages = 1, .bytes = bytes});
   }
 
-  /// Adds the gathers of weights within a copy of the states, and the reductions of gradients of trained weights:
-  /// within a copy, then of shards between copies. Frozen weights, and weights that the layer repeats, are gathered
-  /// only under ZeRO-3, because they are not updated here.
+  /// Adds the gathers of weights within a copy of the states, and the gradient reductions of trained weights: within
+  /// a copy, then of shards between copies. Frozen weights, and weights that belong to another layer, are gathered
+  /// only under ZeRO-3, because this layer does not update them.
   void share_out(const Learned& numbers, Count borrowed, ParameterClass c, RowTime& t) {
     const StateGroups of = state_groups(c);
     const Count n = numbers.trained();

@@ -11,13 +11,13 @@
 
 namespace llmcalc {
 
-/// Times of one micro-batch in one layer of a kind, in the embedding or in the head.
+/// Times of one micro-batch in one layer of a kind, or in the embedding or head.
 struct RowTime {
   Spent forward, backward_input, backward_weight;  ///< backward_input includes recomputation
-  Seconds gather;                                  ///< to gather its weights from the ranks that shard them
-  Seconds reduce;  ///< to reduce its gradients across all ranks that hold the same weights
-  Seconds down{};  ///< to move its gradients to host memory, once per step
-  Seconds experts_forward{}, experts_backward{};  ///< all of its expert collectives, if a schedule pairs slots
+  Seconds gather;                                  ///< time to gather its weights from the ranks that shard them
+  Seconds reduce;  ///< time to reduce its gradients across all ranks that hold the same weights
+  Seconds down{};  ///< time to move its gradients to host memory, once per step
+  Seconds experts_forward{}, experts_backward{};  ///< all of its expert collectives, if the schedule pairs slots
   constexpr Seconds backward() const { return backward_input.total() + backward_weight.total(); }
 };
 
@@ -27,9 +27,9 @@ struct RowTimes {
   InplaceVector<RowTime, most_rows> recomputed{};
   Count first_recomputed = 0;  ///< number of layers recomputed at the start of each chunk
   Count modules = 0;           ///< number of MTP modules; the last three rows are their parts
-  double hidden = 1;           ///< fraction of gathers and reductions hidden by other work
+  double hidden = 1;           ///< hidden fraction of gathers and reductions
   bool lands = false;          ///< gradients go to host memory once per step
-  /// Stall of a chunk's slot for its message to or from the next stage: with one chunk per rank, and with several.
+  /// Stall of a slot for its message to or from the next stage: with one chunk per rank, and with several.
   Seconds send{}, send_of_chunks{};
   const RowTime& embedding() const { return rows[0]; }
   const RowTime& layer(std::size_t kind) const { return rows[1 + kind]; }
@@ -62,9 +62,9 @@ constexpr const Rates& rates_of(const Prices& prices, Efficiency e) {
   return e == Efficiency::full ? prices.bound_rates : prices.estimated_rates;
 }
 
-/// Seconds to send a micro-batch's activations from one stage to the next, or its gradients back. Tensor-parallel ranks
-/// without sequence parallelism hold the same activations: each sends its part over its own share of the network, and
-/// the receivers gather the whole (Megatron-LM, arXiv:2104.04473, section 4.1).
+/// Seconds to send a micro-batch's activations from one stage to the next, or its gradients back. Without sequence
+/// parallelism, tensor-parallel ranks hold the same activations: each rank sends a part over its own share of the
+/// network, and the receivers gather the parts (Megatron-LM, arXiv:2104.04473, section 4.1).
 Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e);
 
 /// Seconds of the ring of c context-parallel ranks in one direction of a layer (arXiv:2310.01889). Attention's core
@@ -82,16 +82,16 @@ struct RingTime {
   }
 };
 constexpr bool passes_round(const CollectiveCall& e) { return e.group == Group::context && e.op == CollectiveOp::p2p; }
-/// `all`: seconds of the messages around `ranks` ranks, `core`: of the whole core. In backward, gradients return to
-/// their own rank.
+/// `all`: seconds of all messages of a ring of `ranks` ranks. `core`: seconds of the whole attention core. In
+/// backward, gradients return to their own rank.
 RingTime ring_time(const CollectiveCall& e, Seconds all, Seconds core, Count ranks, bool backward);
 
 /// Fraction of a tensor-parallel collective in backward that only weight gradients wait for; 0 for other groups. All
 /// gradients need the keys and values that context-parallel ranks gather.
 double for_weights(const CollectiveCall& e);
 
-/// Seconds of collectives between the ranks of a layout, at the rates that links reach. Each kind whose time is linear
-/// in messages and bytes is computed once, on first use.
+/// Seconds of collectives between the ranks of a layout, at the rates that links reach. The rates of each kind whose
+/// time is linear in messages and bytes are computed once, on first use.
 class Links {
  public:
   Links(const Layout& layout, const Cluster& cluster, const LinkRates& reached)
@@ -115,15 +115,16 @@ class Links {
   InplaceVector<Kind, 8 * group_count> kinds_;
 };
 
-/// Rows in the order of the prices. Gradients of sharded states (ZeRO) are reduce-scattered, weights gathered; without
-/// sharding gradients are all-reduced. Each row sends one message (a bucket per layer). Gradients travel in the plan's
-/// gradient format, weights in the training format. The head's gradients include the gradients of a copy of the token
-/// embedding, if the last stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose
-/// hybrid sharding also all-reduces each shard across the replicas. Transfers to and from host memory in every
-/// micro-batch are exposed as in calc/training/offload.hpp, in backward as part of backward_input; with separate weight
-/// gradients, each transfer counts with the gradients that it overlaps with. If a fraction `hidden` of an e-second
-/// collective inside a layer can overlap with the layer's w seconds of work, e - hidden min(w, e) seconds are exposed;
-/// each of several collectives overlaps with the work left by the previous ones.
+/// Times of all rows, in the order of the price list. Gradients of sharded states (ZeRO) are reduce-scattered, and
+/// weights are gathered; without sharding, gradients are all-reduced. Each row sends one message (one bucket per
+/// layer). Gradients travel in the plan's gradient format, weights in the training format. The head's gradients
+/// include the gradients of a copy of the token embedding, if the last stage has one. Sources: ZeRO
+/// (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose hybrid sharding also all-reduces each shard across the
+/// replicas. Host transfers in every micro-batch are exposed as in calc/training/offload.hpp. In backward they are
+/// part of backward_input; with separate weight gradients, each transfer counts with the gradients that it overlaps
+/// with. If a fraction `hidden` of an e-second collective inside a layer can overlap with the layer's w seconds of
+/// work, e - hidden min(w, e) seconds are exposed; each further collective overlaps with the work that the previous
+/// ones leave.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
                    Efficiency e);

@@ -49,7 +49,8 @@ void SlotEvents::work(TaskKind kind, Count unit, Seconds seconds) {
   alone({.lane = Lane::compute, .kind = kind, .unit = unit, .seconds = seconds});
 }
 
-/// Adds a chain of loads to the timeline; the first of them waits for a task. Returns the last task of the chain.
+/// Adds a chain of loads to the timeline. `first`: the task that the first load waits for. Returns the last task of
+/// the chain.
 std::size_t SlotEvents::put_others(const Loads& others, Ahead first) {
   const auto put = [&](const Load& load, const Ahead& after) {
     const std::size_t task = put_task(load);
@@ -62,7 +63,7 @@ std::size_t SlotEvents::put_others(const Loads& others, Ahead first) {
   return first.task;
 }
 
-/// Adds loads to the timeline; the work that follows begins `overlap` before their end.
+/// Adds loads to the timeline. The next work begins `overlap` seconds before they end.
 void SlotEvents::hold_back(const Loads& others, Seconds overlap) {
   elapsed_ += others.seconds() - overlap;
   if (dry_) return;
@@ -72,7 +73,7 @@ void SlotEvents::hold_back(const Loads& others, Seconds overlap) {
   now_ = gate;
 }
 
-/// Runs work of `own` seconds concurrently with `others`, with the given overlap.
+/// Runs work of `own` seconds concurrently with `others`, which overlap for `overlap` seconds.
 template <typename F>
 void SlotEvents::beside(const Loads& others, Seconds overlap, Seconds own, const F& run) {
   const Seconds all = others.seconds();
@@ -107,8 +108,8 @@ void SlotEvents::leg(const ChunkUnit& u, const Leg& l) {
   }
 }
 
-/// Adds one direction of a row to the timeline, overlapped with its host transfers, except for expert collectives that
-/// can overlap with other slots.
+/// Adds one direction of a row to the timeline, overlapped with its host transfers. Expert collectives that can
+/// overlap with other slots do not overlap with these transfers.
 void SlotEvents::pass(const ChunkUnit& u, const RowPass& row) {
   const auto legs = [&] {
     for (const Leg& l : row.legs) leg(u, l);
@@ -175,7 +176,7 @@ void SlotEvents::gradients(Count q, Gradients part) {
     if (reduces && (u.outside || &u == units.data())) alone(reduce(u));
 }
 
-/// Reductions of the previous micro-batch's gradients, in the order in which they are ready.
+/// Reductions of the previous micro-batch's gradients, in the order in which the gradients become ready.
 SlotEvents::Loads SlotEvents::earlier(Count q) const {
   Loads all;
   const std::vector<ChunkUnit>& units = chunk(q).units;

@@ -12,10 +12,10 @@ namespace llmcalc {
 struct Sharing {
   Zero zero = Zero::none;
   bool shared = false;      ///< whether several ranks hold the same weights
-  bool reshard = true;      ///< ZeRO-3 gathers a second time for backward
+  bool reshard = true;      ///< ZeRO-3 regathers weights for backward
   bool apart = false;       ///< weight gradients have separate slots
   Count level = 0;          ///< network level
-  double fraction = 1;      ///< hidden fraction of the possible overlap of gathers and reductions
+  double fraction = 1;      ///< fraction of the possible overlap of gathers and reductions that is hidden
   Count micro_batches = 1;  ///< number of micro-batches per direction
   bool pipelined = false;
   bool pairs = false;  ///< expert collectives can overlap with another slot's work
@@ -36,8 +36,8 @@ struct Ahead {
 /// Adds slots to a timeline. A slot begins and ends with a mark on its rank's compute stream.
 ///
 /// Work of `a` seconds and a concurrent collective of `b` seconds overlap for `fraction` of min(a, b). If the work is
-/// longer, the collective starts first, and the work starts that long before the collective ends. Otherwise, the work
-/// starts first, and the collective starts that long before the work ends.
+/// longer, the collective starts first, and the work starts this time before the collective ends. Otherwise, the work
+/// starts first, and the collective starts this time before the work ends.
 class SlotEvents {
  public:
   SlotEvents(Timeline& timeline, const Pipeline& p, std::span<const ChunkUnits> chunks, const Sharing& sharing)
@@ -71,7 +71,8 @@ class SlotEvents {
     Seconds seconds{};
     Group group = Group::tensor;
     TaskKind within = TaskKind::mark;  ///< the work that it belongs to
-    std::optional<bool> backward{};    ///< part of the slot: gradients (true) or forward; empty: the part being added
+    std::optional<bool> backward{};    ///< whether it belongs to the slot's gradients (true) or forward (false);
+                                       ///< empty: to the part being added
     Count earlier = 0;                 ///< number of micro-batches by which it precedes the slot's micro-batch
   };
   /// A chain of tasks, and a shorter task that begins together with the first of them.
@@ -129,7 +130,7 @@ class SlotEvents {
   std::vector<std::vector<std::size_t>> unit_ends_;
   // State of the slot being added:
   Task whole_{};
-  /// number_: index of its micro-batch in its direction.
+  /// number_: index of the slot's micro-batch within its direction.
   Count rank_ = 0, index_ = 0, backward_index_ = 0, number_ = 0;
   bool first_ = false;                ///< its forward is the chunk's first
   bool apart_ = false;                ///< expert collectives overlap with other work
@@ -137,7 +138,7 @@ class SlotEvents {
   bool backward_ = false;             ///< gradients are being added
   TaskKind within_ = TaskKind::mark;  ///< the work that a collective belongs to
   std::size_t now_ = 0;               ///< the last task added so far
-  Seconds elapsed_{};                 ///< of the slot, excluding waits for other slots
+  Seconds elapsed_{};                 ///< seconds of the slot so far, excluding waits for other slots
 };
 
 }  // namespace llmcalc

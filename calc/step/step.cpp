@@ -1,4 +1,4 @@
-// A training step, assembled from rows: the stages, their pipeline, and the end of the step.
+// Assembles a training step from rows: its stages, their pipeline, and the end of the step.
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ class StepClock {
         pipeline_(pipeline_of(plan, layout)),
         end_(prices, plan, layout, cluster, e, pipeline_) {}
 
-  /// Seconds by part, averaged over the ranks, and their components.
+  /// Seconds by part, averaged over the ranks. The second overload also sets the components of the stalls.
   Spent run() {
     StepParts unused;
     return run(unused);
@@ -80,7 +80,7 @@ class StepClock {
   }
 
  private:
-  /// Seconds by part without a pipeline, when micro-batches run one after another.
+  /// Seconds by part without a pipeline, where micro-batches run in sequence.
   Spent run_alone(StepParts& parts) {
     const ChunkSeconds& s = alone_ = chunk_seconds(prices_, rows_, layout_, partition_[0], pipeline_.micro_batches);
     const Seconds one = s.forward + s.backward_input + s.backward_weight;
@@ -128,11 +128,11 @@ class StepClock {
     }
   }
 
-  /// Exposed seconds of a collective that takes `all` seconds, at least `bare` of them exposed.
+  /// Exposed seconds of a collective that takes `all` seconds, of which at least `bare` are exposed.
   Seconds exposed(Seconds all, Seconds bare) const { return bare + (1 - rows_.hidden) * (all - bare); }
 
-  /// Time at which a chunk's first forward can begin. The rank gathers weights chunk by chunk in model order, which is
-  /// the order in which it first runs the chunks.
+  /// Time at which a chunk's first forward can begin. A rank gathers the weights of its chunks in model order, in
+  /// which it also first runs them.
   Seconds ready(Count chunk) const {
     Seconds before, all;
     for_each_chunk(rank_of(pipeline_, chunk), [&](Count q, Count) {
@@ -155,9 +155,9 @@ class StepClock {
     for (Count i = 0; i < pipeline_.chunks; ++i) f(model_chunk(pipeline_, rank, i), i);
   }
 
-  /// Duration of the step. Calls `visit` for every rank with the end of its data-parallel reductions, its other
-  /// reductions and its optimizer pass (equal for ranks with the same rows), and `wait` with its extra wait for the
-  /// host.
+  /// Duration of the step. For every rank, calls `visit` with the end of its data-parallel reductions, its other
+  /// reductions and its optimizer pass (equal for ranks with the same rows), and `wait` with its additional wait for
+  /// the host.
   template <typename Visit, typename Wait>
   Seconds end_of_step(const Makespan& m, const Visit& visit, const Wait& wait) const {
     struct Ending {
@@ -205,8 +205,8 @@ class StepClock {
     return rows;
   }
 
-  /// A rank's micro-batches, including stalls for data-parallel collectives. Time saved by paired slots is subtracted
-  /// from expert collectives.
+  /// Seconds of a rank's micro-batches, including stalls for data-parallel collectives. The time that paired slots
+  /// save is subtracted from expert collectives.
   Spent work_of(Count rank) const {
     Spent one;
     for_each_chunk(rank, [&](Count q, Count) {
@@ -228,8 +228,9 @@ class StepClock {
     });
   }
 
-  /// Ends of a rank's last backward, its data-parallel reductions and its transfers of gradients to the host, with full
-  /// overlap; and the seconds of these reductions and transfers without overlap.
+  /// With full overlap: the ends of a rank's last backward (`last`), of its data-parallel reductions (`network`) and
+  /// of its gradient transfers to the host (`host`). Without overlap: the seconds of these reductions (`all`) and
+  /// transfers (`down`).
   struct RankSummed {
     Seconds last, network, host, all, down;
   };
@@ -241,7 +242,7 @@ class StepClock {
             .all = before.all + s.reduction,
             .down = before.down + s.down};
   }
-  /// Sums over the chunks of a rank, in the order in which their last backwards end.
+  /// Combines the chunks of a rank, in the order in which their last backwards end.
   RankSummed summed_by(Count rank, const Makespan& m) const {
     InplaceVector<std::pair<Seconds, Count>, most_chunks> ends;
     for_each_chunk(rank, [&](Count q, Count i) { ends.push({span(rank, i, m).last, q}); });
@@ -255,7 +256,8 @@ class StepClock {
     return network_end(s) + exposed(s.down, std::max(Seconds(), s.host - s.network));
   }
 
-  /// Adds the stalls: for messages, for the slowest rank's work above the mean, and the rest of the step (bubble).
+  /// Adds the stalls: for messages, for the slowest rank's work above the mean, and for the rest of the step (the
+  /// bubble).
   Spent with_waiting(Spent all, Seconds step, Seconds more, Seconds pipelined, StepParts& parts) {
     const Seconds unsent = step_of(pipeline_, makespan(pipeline_, times({}), room_.pipeline));
     parts.pipelined = pipelined;
@@ -283,8 +285,8 @@ class StepClock {
     for_each_chunk(rank, [&](Count, Count i) { last = std::max(last, span(rank, i, m).last); });
     return last;
   }
-  /// Seconds that a rank waits for gathered weights before its first forward. Ranks that begin together count this wait
-  /// only if no other input arrives later.
+  /// Seconds that a rank waits for gathered weights before its first forward. If all ranks begin together, the wait
+  /// counts only if no other input arrives later.
   Seconds gather_wait(Count rank, const Makespan& m) const {
     if (!alone()) return first_wait(rank, m);
     Seconds first = span(rank, 0, m).first;

@@ -41,7 +41,7 @@ class StepBuilder {
   Seconds build() {
     for (Count r = 0; r < s_.pipeline.ranks; ++r) add_gathers(r);
     add_slots();
-    timeline_.run();  // finds the ends of the last backwards, which determine the order of the reductions
+    timeline_.run();  // computes the ends of the last backwards, which determine the order of the reductions
     std::vector<RankSums> sums;
     for (Count r = 0; r < s_.pipeline.ranks; ++r) sums.push_back(add_sums(r));
     if (s_.sharing.fraction < 1) timeline_.run();
@@ -73,7 +73,7 @@ class StepBuilder {
     std::optional<std::size_t> landed{};
   };
   const std::vector<ChunkUnit>& units(Count chunk) const { return s_.chunks[static_cast<std::size_t>(chunk)].units; }
-  /// A rank's chunks in model order, the order in which it first runs them.
+  /// A rank's chunks in model order, in which it first runs them.
   std::vector<Local> chunks(Count rank) const {
     std::vector<Local> all;
     for (Count i = 0; i < s_.pipeline.chunks; ++i)
@@ -97,7 +97,7 @@ class StepBuilder {
     return all;
   }
 
-  /// Delay of a chunk's first forward beyond its work if its weights begin to arrive only when the forward begins.
+  /// Delay of a chunk's first forward if its weights begin to arrive only when the forward begins.
   Seconds delay(const std::vector<ChunkUnit>& units) {
     Seconds come, run, longest;
     for (const ChunkUnit& u : units) {
@@ -125,7 +125,7 @@ class StepBuilder {
     }
   }
 
-  /// Adds the slots. The order of an automatic schedule depends on when the gathers make chunks ready.
+  /// Adds the slots. The order of an automatic schedule depends on the times at which gathers make chunks ready.
   void add_slots() {
     for (std::size_t q = 0; q < s_.chunks.size(); ++q) times_.push_back(slots_.times(static_cast<Count>(q)));
     SlotMaker maker;
@@ -135,7 +135,7 @@ class StepBuilder {
     add_pipeline(timeline_, tasks_, s_.pipeline, {times_, s_.sends, begins_}, maker);
   }
 
-  /// The last task of a chunk's last backward.
+  /// The task that ends a chunk's last backward.
   std::size_t last_of(const Local& c) {
     const std::size_t gradients = tasks_.gradients(c.index, last_).end, weights = tasks_.weights(c.index, last_).end;
     return timeline_.tasks()[gradients].end > timeline_.tasks()[weights].end ? gradients : weights;

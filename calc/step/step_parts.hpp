@@ -9,7 +9,7 @@ namespace llmcalc {
 
 struct StepParts {
   std::vector<Seconds> work{};  ///< seconds of the micro-batches of every rank of a pipeline
-  /// Remainder of the step after all parts except pipeline stalls: available for Part::pp, and then for
+  /// Seconds of the step that remain after all parts except pipeline stalls: for Part::pp, and then for
   /// Part::imbalance.
   Seconds left_for_pp{}, left_for_imbalance{};
 
@@ -25,7 +25,7 @@ struct StepParts {
   Seconds pipelined, unsent;  ///< time of the pipeline with messages, and without
 };
 
-/// The components of step_spent() with the same arguments.
+/// The components of the stalls in step_spent() with the same arguments.
 StepParts step_parts(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 

@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-/// Seconds of a pass, excluding collectives and transfers.
+/// Seconds of a pass without collectives and transfers.
 Seconds own_work(const Spent& s) { return s[Part::matmul] + s[Part::attention] + s[Part::elementwise] + s[Part::host]; }
 
 /// Builds units from rows.
@@ -103,7 +103,8 @@ class UnitMaker {
     return weights;
   }
 
-  /// Messages of a collective to count: all, all except those that only weight gradients wait for, or only the latter.
+  /// Messages of a collective to count: all messages, only messages that input gradients need, or only messages that
+  /// just weight gradients need.
   enum class Messages : std::uint8_t { all, not_for_weights, for_weights };
   void add_collectives(const PassPrice& pass, Messages which, Leg& leg) {
     for (const CollectiveCall& e : pass.collectives) {

@@ -1,6 +1,6 @@
 #pragma once
-/// The work of the units of a chunk: embedding, each layer, head, each MTP module. Tasks are created from units, with
-/// the full seconds of collectives; calc/step/row_time.hpp has only exposed seconds.
+/// The work of the units of a chunk: the embedding, each layer, the head, each MTP module. Tasks are created from
+/// units. Units have the full seconds of collectives, whereas calc/step/row_time.hpp has only exposed seconds.
 
 #include <vector>
 
@@ -20,7 +20,7 @@ struct LegWork {
   TaskKind kind = TaskKind::forward;
   Seconds seconds{};
 };
-/// Sequential work and its collectives, whose hidden seconds precede the end of the work.
+/// Sequential work and its collectives, whose hidden seconds overlap with the end of the work.
 struct Leg {
   std::vector<LegWork> works{};
   std::vector<GroupCollective> collectives{};

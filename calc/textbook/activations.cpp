@@ -5,7 +5,7 @@
 namespace llmcalc::textbook {
 namespace {
 
-/// Number of tensors as wide as the MLP's inner width that it saves for backward.
+/// Number of tensors of the MLP's inner width that are saved for backward.
 Count mlp_tensors(bool gated, GluStore glu) {
   if (!gated) return 2;
   if (glu == GluStore::fused) return 3;

@@ -25,7 +25,7 @@ struct LayerActivations {
 ///   scores naive, seed (2p + 1 dropout) aS, minimal (p + (p + 1) dropout) aS; flash 4a, the float32 log-sum-exp;
 ///   masks 2Du; MLP plain 2pf, gated 4pf, 3pf fused, 2pf with the product recomputed;
 ///   norm statistics in float32, if counted: LayerNorm 2 x 8u, RMSNorm 2 x 4u, one norm fewer in a parallel block.
-/// Times B S / C. Selective recomputation drops the scores; full recomputation saves pDu.
+/// All of this times B S / C. Selective recomputation drops the scores; full recomputation saves only pDu.
 Fraction layer_activations(const LayerActivations& l);
 
 /// One layer of Korthikanti et al., Table 2: p = 2, E = 4, dropout on, MHA. Full recomputation saves the layer's input,
@@ -36,8 +36,8 @@ struct KorthikantiLayer {
 };
 Fraction korthikanti_layer(const KorthikantiLayer& k, Recompute stored = Recompute::none);
 
-/// Activations of the first pipeline stage, with enough micro-batches: L (1 + (P-1)/(Pv)) layers' worth, or L for v = 1
-/// (1F1B).
+/// Activations of the first pipeline stage with enough micro-batches: those of L (1 + (P-1)/(Pv)) layers, or of L
+/// layers for v = 1 (1F1B).
 Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count pipeline, Count interleaved,
                                  Recompute stored = Recompute::none);
 /// Activations outside the layers in the first stage, with sequence parallelism (§4.3): (sbh/t) (P + [P = 1] 4 (1 +

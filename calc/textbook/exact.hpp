@@ -1,9 +1,9 @@
 #pragma once
-/// Exact arithmetic for the closed forms, with 127-bit integers and fractions of them. Code can follow the formula on
-/// paper, because no intermediate result overflows or is rounded.
+/// Exact arithmetic for the closed forms, with 127-bit integers and their fractions. Code can follow the formula on
+/// paper, because no intermediate result is rounded or silently overflows.
 ///
-/// Formulas are templates over a number type N: instantiated with fractions they check the engine, with expressions
-/// they explain it. N provides + - * / ==, floor, ceil, min, max and quotient_up.
+/// Formulas are templates over a number type N. Instantiated with fractions, they check the engine; instantiated with
+/// expressions, they explain it. N provides + - * / ==, floor, ceil, min, max and quotient_up.
 
 #include <utility>
 
@@ -77,7 +77,7 @@ struct Fraction {
   constexpr bool operator==(const Fraction&) const = default;
   constexpr bool whole() const { return denominator == Exact(1); }
   constexpr double value() const { return numerator.real() / denominator.real(); }
-  /// The value as a whole number; throws Overflow if it is not one.
+  /// The value as an integer. Throws Overflow if it is not an integer.
   constexpr Exact exact() const {
     if (!whole()) throw Overflow();
     return numerator;

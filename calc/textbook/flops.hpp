@@ -28,8 +28,8 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
 template <class N>
 N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block);
 
-/// Query-key pairs with pooled keys, one key per r tokens: row i sees floor(i / r) keys, at most `most` (0: no limit).
-/// Under the full convention, every row sees the last row's keys.
+/// Query-key pairs with pooled keys, one key per r tokens: row i sees floor(i / r) keys, at most `most` (0: no
+/// limit). The full convention counts the last row's keys for every row.
 template <class N>
 N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, const N& r, const N& most);
 
@@ -88,8 +88,8 @@ N index_weights(const Sizes<N>& s) {
   if (s.mixer.indexer.kind == IndexerKind::lightning) return (s.r_q * s.i.d + s.D) * s.i.A + s.D * s.i.d;
   return s.D * (s.i.A + N(1)) * s.i.d;
 }
-/// Indexer FLOPs by which twice the forward pass exceeds the backward pass of a training step, over the layers with one
-/// mixer: an indexer's inputs get no gradient, and only the scores of selected keys do (arXiv:2512.02556, 2.1).
+/// Indexer FLOPs that backward saves compared with twice forward, over the layers with one mixer: an indexer's inputs
+/// get no gradient, and of its scores, only the selected keys' do (arXiv:2512.02556, 2.1).
 template <class N>
 N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& seq) {
   if (s.i.L == N(0)) return 0;
@@ -142,8 +142,8 @@ N chunk_places(const Sizes<N>& s, const N& queries) {
   return whole * c + rest * rest;
 }
 
-/// FLOPs of states as kernels compute them, and the part that backward recomputes: everything except reading the state,
-/// because neither states nor scores are saved. Counts only matmuls, not element-wise decays.
+/// FLOPs of states as kernels compute them, and the part that backward recomputes: everything except the read of the
+/// state, because neither states nor scores are saved. Only matmuls count, not element-wise decays.
 template <class N>
 struct StatesDone {
   N forward = 0, recomputed = 0;
@@ -189,9 +189,8 @@ template <class N>
 N states_done_forward(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) { return states_done(s, batch, queries).forward; });
 }
-/// Recurrence FLOPs that backward recomputes: those of the states, and 2 t_c per channel of each convolution with an
-/// activation, which the activation's derivative needs. Short convolutions and RG-LRU's convolutions have no
-/// activation.
+/// Recurrence FLOPs that backward recomputes: the states, and 2 t_c per channel of each convolution with an
+/// activation, whose derivative needs the sums. Short convolutions and RG-LRU's convolutions have no activation.
 template <class N>
 N recomputed_recurrences(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -218,17 +217,17 @@ struct PassShape {
 };
 
 /// linear: 2 t (N_mm - head), and the states of linear attention and recurrences. core: QK' and AV over the scored
-/// pairs, and an indexer's scores (`index`). head: 2 V D per position. index_spared: indexer FLOPs by which twice the
-/// forward count exceeds backward. outside: the part of `linear` outside the blocks, which full recomputation does not
-/// repeat.
+/// pairs, and an indexer's scores (`index`). head: 2 V D per position. index_spared: indexer FLOPs that backward
+/// saves compared with twice forward. outside: the part of `linear` outside the blocks, which full recomputation does
+/// not repeat.
 struct ForwardFlops {
   Flops linear, core, head, index_spared{}, outside{}, index{};
   Flops total() const { return linear + core + head; }
 };
 ForwardFlops forward_flops(const Arch& arch, const PassShape& pass);
 
-/// FLOPs over all layers: of QK' only (for an indexer, only of selected keys, as a fused backward recomputes them), and
-/// of all MLPs, including routers and shared experts.
+/// FLOPs over all layers. scores_flops(): QK' only (for an indexer, only selected keys, which a fused backward
+/// recomputes). mlp_flops(): all MLPs, including routers and shared experts.
 Flops scores_flops(const Arch& arch, const PassShape& pass);
 Flops mlp_flops(const Arch& arch, const PassShape& pass);
 /// FLOPs of states and convolutions that backward recomputes.
@@ -237,9 +236,9 @@ Flops recomputed_recurrences(const Arch& arch, const PassShape& pass);
 // ---- Training
 
 /// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad), minus
-/// ForwardFlops::index_spared. A flash backward recomputes the scores (QK'), so it has 5 matmuls instead of 4: half the
-/// core's FLOPs in addition, if keys are as wide as values. Selective recomputation repeats the core without an
-/// indexer's scores; full recomputation repeats the blocks, but never the head.
+/// ForwardFlops::index_spared. A flash backward recomputes the scores (QK'), so it has 5 matmuls instead of 4, which
+/// adds half of the core's FLOPs if keys and values have the same width. Selective recomputation repeats the core
+/// without an indexer's scores; full recomputation repeats the blocks, but never the head.
 Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops recomputed_scores = {});
 
 /// Backward FLOPs of y = x W, with x (tokens, in) and W (in, out): dgrad 2tIJ and wgrad 2tIJ; only wgrad if x needs no

@@ -20,7 +20,7 @@ Exact pooled_bytes(const Mixer& m, Count precision, Count scale_bytes) {
   const Exact key = Exact(precision) * m.head_dim + scale_bytes;
   return m.indexer.runs() ? key + Exact(precision) * m.indexer.width + scale_bytes : key;
 }
-/// Cache bytes per token in one layer with this mixer on one rank, as read by its attention and its indexer.
+/// Cache bytes per token in one layer with this mixer on one rank, for its attention and its indexer.
 Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, Count scale_bytes) {
   const Exact p = precision, index = index_key_bytes(m, precision, scale_bytes);
   if (m.attention == AttentionKind::compressed) return p * m.head_dim + scale_bytes;
@@ -94,8 +94,8 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
 }
 
 namespace {
-/// Number of weights that are read once more by layers that reuse other layers' weights, including the final norm
-/// between loops. `routed` selects the routed experts; otherwise everything else is counted.
+/// Number of weights that are read again because later layers reuse them, including the final norm between loops.
+/// `routed` selects the routed experts; otherwise everything else is counted.
 Exact reread(const Arch& a, bool routed) {
   if (!a.has_repeats()) return 0;
   const auto of = [routed](bool owned) {

@@ -27,7 +27,7 @@ Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precisi
 /// Bytes of a sequence's states on one rank. Linear attention: 4 A d_h^2 per layer (float32). A recurrence: H d_p d_k
 /// values in its state's format (RG-LRU: d_k is 1; mLSTM: H (d_k (d_p + 1) + 1), with a normalizer and its scale), and
 /// the last t_c - 1 inputs of its convolutions, p bytes each, or RWKV's last token of D values on every rank, plus
-/// another D values for an MLP that mixes tokens. A short convolution has no state.
+/// another D values for an MLP that mixes tokens. A short convolution stores only these inputs.
 template <class N>
 N sequence_state(const Sizes<N>& all, const N& p) {
   return over_parts(all, [&](const Sizes<N>& s) {
@@ -75,7 +75,7 @@ double decode_step_seconds(const Arch& arch, Count batch, Count context, Count w
 /// Seconds of a prefill with the head applied to the last position only and without cache writes.
 double prefill_seconds(const Arch& arch, const PassShape& pass, Count weight_bytes, const Machine& machine);
 
-// ---- Capacity: floor((n M u - weights - reserve) / (cache per token x the other factor)), at least 0
+// ---- Capacity: floor((n M u - weights - reserve) / (cache bytes per token x context or batch)), at least 0
 
 struct Capacity {
   Count memory = 0, devices = 1, weights = 0, reserve = 0;
@@ -89,12 +89,12 @@ Count max_context(const Capacity& room, Count kv_per_token, Count batch);
 /// Tokens per cycle, including the target's own: (1 - a^(g+1)) / (1 - a); g + 1 for a = 1.
 double speculative_tokens(double acceptance, Count draft);
 /// Speedup over one token per step: tokens / (g c + 1), where c is the draft's cost per token relative to the target's.
-/// Assumes that verifying g + 1 tokens takes as long as one step, which is true while the target is memory-bound.
+/// Assumes that verifying g + 1 tokens takes the time of one step, which is true while the target is memory-bound.
 double speculative_speedup(double acceptance, Count draft, double cost_ratio);
 /// The smallest g in [0, limit] that maximizes the speedup.
 Count best_draft(double acceptance, double cost_ratio, Count limit);
 
-// ---- Continuous batching in steady state: B slots, with prefills run one after another between decode steps
+// ---- Continuous batching in steady state: B slots, with prefills in sequence between decode steps
 
 struct Serving {
   Count batch = 1, prompt = 0, generated = 0;

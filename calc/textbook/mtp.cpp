@@ -3,7 +3,7 @@
 namespace llmcalc::textbook {
 namespace {
 
-/// 1-based index of the mixer list that contains the layer; 0 if none does.
+/// 1-based index of the mixer list that contains the layer; 0 if no list does.
 std::size_t mixer_of(const Arch& a, Count layer) {
   for (std::size_t i = 0; i < a.mixers.size(); ++i)
     if (a.mixers[i].layers.contains(layer)) return i + 1;

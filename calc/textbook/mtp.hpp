@@ -1,6 +1,6 @@
 #pragma once
-/// Closed forms of MTP modules (DeepSeek-V3, arXiv:2412.19437, 2.2). A module is a one-layer model plus two norms and a
-/// projection from 2 D to D; it shares the main model's token embedding and head unless it has its own.
+/// Closed forms of MTP modules (DeepSeek-V3, arXiv:2412.19437, 2.2). A module is a one-layer model plus two norms and
+/// a projection from 2 D to D. Unless it has its own token embedding and head, it shares the main model's.
 
 #include "calc/textbook/flops.hpp"
 #include "calc/textbook/weights.hpp"
@@ -18,8 +18,8 @@ N module_input_parameters(const Arch& model, const Sizes<N>& s) {
   const Count norms = model.norm == NormKind::weight_free ? 0 : model.norm == NormKind::layer_norm ? 4 : 2;
   return N(2) * s.D * s.D + N(norms) * s.D;
 }
-/// Parameters of a module: those of the one-layer model that it does not share, plus those that combine its inputs.
-/// `s`: sizes of the one-layer model.
+/// Parameters of a module: the unshared parameters of the one-layer model, plus the parameters that combine the
+/// inputs. `s`: sizes of the one-layer model.
 template <class N>
 N module_parameters(const Arch& model, const Sizes<N>& s, bool own_embedding) {
   const N all = all_parameters(model, s) + module_input_parameters(model, s);

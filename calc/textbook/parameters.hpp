@@ -33,12 +33,13 @@ struct ParameterSums {
 };
 ParameterSums parameters(const Arch& arch);
 
-/// Parameters of one layer's softmax attention (grouped or latent), of its dense MLP, and of all routed experts.
+/// Parameters of one layer's softmax attention (grouped or latent), of one layer's dense MLP, and of all routed
+/// experts in the model.
 Count attention_parameters(const Arch& arch);
 Count dense_mlp_parameters(const Arch& arch);
 Count routed_parameters(const Arch& arch);
 
-/// Parameters other than those of the routed experts that a token does not visit.
+/// All parameters except the routed experts that a token does not visit.
 Count active_parameters(const Arch& arch);
 /// Kaplan's N: attention, MLP and norms, without the token and position tables and the head (arXiv:2001.08361).
 Count non_embedding_parameters(const Arch& arch);

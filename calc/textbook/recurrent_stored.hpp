@@ -5,7 +5,7 @@
 
 namespace llmcalc::textbook {
 
-/// Writes the rows of the L_r recurrent layers: H heads of P values and d keys each, in G groups.
+/// Writes the table rows of the L_r recurrent layers, which have H heads of P values and G heads or groups of d keys.
 template <class N, class Visit>
 class RecurrentStored : StoredRows<N, Visit> {
  public:
@@ -38,7 +38,8 @@ class RecurrentStored : StoredRows<N, Visit> {
         if (kind_.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);
         return;
       case RecurrentKind::rwkv7:  // six mixes; r, k twice, v, decay, learning rate, removed key, o, normed o, gate,
-                                  // product; mixed values: their share and the mix; ranks, twice with tanh and sigmoid
+                                  // product; mixed values: their mixing weight and the mix; ranks, twice with tanh
+                                  // and sigmoid
         all(N(6) * s_.D + N(has(r.R_v) ? 13 : 11) * values + N(2) * (r.R + r.R_g) + r.R_a + r.R_v);
         statistics(s_.L_r, Tokens::all, heads, false);
         return statistics(s_.L_r, Tokens::all, heads, true);
@@ -46,8 +47,8 @@ class RecurrentStored : StoredRows<N, Visit> {
         return all(N(6) * values);
       case RecurrentKind::rg_lru:  // x twice; both gates, the state, the gate, their product
         return all(N(7) * values);
-      case RecurrentKind::rwkv6:  // mixes; r, k, v, o, normed o, gate, product; RWKV-6: additions to the shares, the
-                                  // mix that they come from, decay, low ranks, twice with tanh
+      case RecurrentKind::rwkv6:  // mixes; r, k, v, o, normed o, gate, product; RWKV-6: additions to the mixing
+                                  // weights, the mix that they come from, decay, low ranks, twice with tanh
         all(N(has(r.R_m) ? 11 : 4) * s_.D + N(has(r.R_m) ? 8 : 7) * values + N(2) * (r.R + N(5) * r.R_m));
         return statistics(s_.L_r, Tokens::all, heads, true);
       case RecurrentKind::mlstm:  // q, k, v, input gate, decay; o, normed o, gate, product; normalizer and its scale

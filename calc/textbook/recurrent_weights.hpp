@@ -6,7 +6,7 @@
 
 namespace llmcalc::textbook {
 
-/// Writes the rows of the L_r recurrent layers: H heads of P values and d keys each, in G groups.
+/// Writes the table rows of the L_r recurrent layers, which have H heads of P values and G heads or groups of d keys.
 template <class N, class Visit>
 class RecurrentWeights : WeightRows<N, Visit> {
  public:
@@ -93,7 +93,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     learned(3, heads_);
     if (kind_.gated_norm) inner_norm(s_.L_r, 1, values_);
   }
-  /// Mixes; r, k, v; decay, learning rate, share of values, gate; k_k; k_a, r_k; norms.
+  /// Mixes; r, k, v; decay, learning rate, mixing weight of values, gate; k_k; k_a, r_k; norms.
   void rwkv7() {
     vector(Component::attention, s_.L_r, 6, s_.D, Place::shared);
     projection(values_, 3);
@@ -164,8 +164,8 @@ class RecurrentWeights : WeightRows<N, Visit> {
     matrix(Component::attention, s_.L_r, 1, s_.D, r_.R, Place::whole);
     matrix(Component::attention, s_.L_r, 1, r_.R, width);
   }
-  /// The same, except that each rank uses the replicated first matrix only for its own heads; biased_rank() adds a
-  /// bias.
+  /// Like through_rank(), except that each rank uses the replicated first matrix only for its own heads.
+  /// biased_rank() adds a bias.
   void between_ranks(const N& rank, const N& width) {
     matrix(Component::attention, s_.L_r, 1, s_.D, rank, Place::shared);
     matrix(Component::attention, s_.L_r, 1, rank, width);

@@ -28,8 +28,8 @@ double elementwise_intensity(double flops, double bytes_read, double bytes_writt
 /// Tokens per pass at which a matmul with p_w-byte weights becomes compute-bound if only weights are moved: ridge p_w /
 /// 2.
 double critical_batch(double ridge, double weight_bytes);
-/// Critical batch if the (t, I) input and the (t, J) output are also moved: ridge p_w IJ / (2IJ - ridge p_a (I + J));
-/// infinite if activations keep the pass memory-bound at any batch.
+/// Critical batch if the (t, I) input and the (t, J) output also count as moved: ridge p_w IJ / (2IJ - ridge p_a (I +
+/// J)). Infinite if activations keep the pass memory-bound at any batch.
 double critical_batch(double ridge, double weight_bytes, Count in, Count out, double activation_bytes);
 
 /// Intensity of decode attention at any batch and context: 4 A d_h c / (2 G d_h c p) = 2A / (G p).

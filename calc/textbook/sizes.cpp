@@ -4,7 +4,7 @@ namespace llmcalc::textbook {
 
 namespace {
 
-/// 1-based index of the mixer list or MLP width list that contains the layer; 0 if none does.
+/// 1-based index of the mixer list or MLP width list that contains the layer; 0 if no list does.
 template <typename List>
 std::size_t listed(const List& list, Count layer) {
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -18,14 +18,15 @@ Reach reach_of(const Arch& a, Count layer) {
   return a.local.layers.contains(layer) ? a.local.reach : Reach();
 }
 
-/// Whether a layer has its own keys and values (in RWKV-7, its own values) instead of an earlier layer's.
+/// Whether a layer computes its own keys and values (in RWKV-7, its own values) instead of reading an earlier
+/// layer's.
 bool has_own(const Mixer& m, bool values) {
   if (values) return m.recurrent.kind == RecurrentKind::rwkv7 && m.recurrent.value_rank == 0;
   return m.attention == AttentionKind::grouped && !m.shared_kv;
 }
 
-/// The layer whose keys and values (for a recurrence, only values) this layer reads: the last earlier layer that has
-/// its own and the same reach; -1 if there is no such layer.
+/// The layer whose keys and values (for a recurrence, only values) this layer reads: the last earlier layer of the
+/// same reach that computes its own; -1 if there is no such layer.
 Count read_by(const Arch& a, Count layer) {
   const auto mixer = [&](Count i) -> const Mixer& { return a.mixer(listed(a.mixers, i)); };
   const auto is_linear = [&](Count i) { return a.linear_layers.contains(i); };

@@ -1,5 +1,5 @@
 #pragma once
-/// A model's sizes, named by the letters that the formulas use, as values of a type N.
+/// A model's sizes as values of a type N, named by the letters that the formulas use.
 
 #include <array>
 #include <string>
@@ -28,7 +28,8 @@ LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0, bool own = fal
 inline constexpr std::string_view mlp_letters = "xyzabcghijnoqtu";
 static_assert(mlp_letters.size() == most_mlps);
 
-/// The window or chunk within which a token attends; 0: all tokens up to its own or, in both directions, all tokens.
+/// The window or chunk within which a token attends. tokens = 0: all tokens up to and including the token or, with
+/// both_ways, all tokens.
 template <class N>
 struct Span {
   N tokens = 0;
@@ -63,7 +64,7 @@ struct MlpLayers {
   N L = 0, F = 0;
 };
 
-/// Sizes of a model, or of its layers with one mixer; absent parts have size 0. T: number of ranks that shard widths.
+/// Sizes of a model, or of its layers with one mixer. Absent parts have size 0. T: number of tensor-parallel ranks.
 template <class N>
 struct Sizes {
   Mixer mixer;
@@ -108,7 +109,7 @@ N over_parts(const Sizes<N>& s, const F& f) {
 inline bool has_states(const Recurrent& r) {
   return r.kind != RecurrentKind::none && r.kind != RecurrentKind::short_convolution;
 }
-/// Whether a recurrence's inputs are mixes of two tokens. has_convolutions(): whether they are convolved.
+/// Whether a recurrence's inputs are mixes of two tokens. has_convolutions(): whether its inputs are convolved.
 inline bool shifts(const Recurrent& r) { return r.kind == RecurrentKind::rwkv6 || r.kind == RecurrentKind::rwkv7; }
 inline bool has_convolutions(const Recurrent& r) {
   return r.kind == RecurrentKind::short_convolution || (has_states(r) && !shifts(r) && r.kind != RecurrentKind::mlstm);
@@ -247,8 +248,8 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
 }
 }  // namespace detail
 
-/// A model's sizes, each obtained from letter(name, value), which returns an N. Letters of the layers with the second
-/// mixer end in 2, and so on.
+/// A model's sizes. letter(name, value) returns each size as an N. Letters for layers with the second mixer end in 2,
+/// and so on.
 template <class N, class Letter>
 Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   Sizes<N> s;

@@ -26,8 +26,8 @@ class StoredTable : StoredRows<N, Visit> {
   using Rows = StoredRows<N, Visit>;
   using Rows::bytes, Rows::has, Rows::m_, Rows::numbers, Rows::statistic, Rows::statistics, Rows::visit_;
 
-  /// Subtracts the input of the first layer's first norm. If this norm is absent, the mixer and the residual addition
-  /// read the same tensor, which is saved once.
+  /// Subtracts the input of the first layer's first norm. Without this norm, the mixer and the residual addition read
+  /// the same tensor, which is saved once.
   void without_first_norm() {
     numbers(N(-1), Tokens::mine, s_.D);
     statistics(N(-1), Tokens::mine, 1, centered());
@@ -58,9 +58,9 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
     statistics(s_.L_p, Tokens::mine, 1, centered());
   }
-  /// AltUp: streams and predictions, the input of two norms; router values before and after tanh, for each; their
-  /// weights. The layer's result before and after its norm; the first stream before scaling, instead of the residual
-  /// stream before the gate. LAuReL: low-rank activation and its projection.
+  /// AltUp: streams and predictions; for both routers, the norm's input, and the router values before and after tanh;
+  /// the mixing weights; the layer's result before and after its norm; the first stream before scaling, instead of
+  /// the residual stream before the gate. LAuReL: low-rank activation and its projection.
   void alternating() {
     const N n = s_.n_h;
     numbers(s_.L_p, Tokens::mine, N(2) * n * s_.D - s_.D);
@@ -140,7 +140,7 @@ class StoredTable : StoredRows<N, Visit> {
       halves(with_mlp, 1);
     }
   }
-  /// Tensors of a serial block's sub-layers, of which each of `layers` layers has `each`.
+  /// Tensors of the sub-layers of serial blocks: `each` sub-layers in each of `layers` layers.
   void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
     if (a_.hyper_connected()) {  // the streams, their weights, and the result to be added to them
       numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
@@ -328,7 +328,7 @@ class StoredTable : StoredRows<N, Visit> {
     if (m.shared_gate) numbers(s_.L_m, Tokens::all, s_.D + N(1));
   }
 
-  /// Input of the pooler or of the last norm. Backward does not need the outputs of these, because no operator follows.
+  /// Input of the pooler or of the last norm. Backward does not need their outputs, because no operator follows.
   void without_logits() {
     if (a_.head.pooler || a_.final_norm) once(Tokens::mine, true, s_.D);
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centered()));

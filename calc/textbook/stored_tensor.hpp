@@ -7,7 +7,8 @@
 
 namespace llmcalc::textbook {
 
-/// A micro-batch: B sequences of S tokens, p bytes per element, and the options that decide which tensors are saved.
+/// A micro-batch of B sequences of S tokens with p bytes per element, and the options that determine the saved
+/// tensors.
 template <class N>
 struct MicroBatch {
   N B, S, p;
@@ -26,7 +27,7 @@ enum class Tokens : std::uint8_t {
   all,       ///< B S
   first,     ///< the first of every sequence: B
   mine,      ///< B S, or B S/T under sequence parallelism
-  scattered  ///< also B S/T, but sharded element by element, not token by token
+  scattered  ///< also B S/T under sequence parallelism, but sharded element by element, not token by token
 };
 
 /// A stored tensor with `each` values per token in each of `layers` layers; a value takes p bytes or one byte.
@@ -41,7 +42,7 @@ struct StoredActivation {
   bool cross_layer_tensors = false;    ///< read by later layers: saved even if the block's other tensors are recomputed
 };
 
-/// Number of tokens: B S, or one rank's share under sequence parallelism.
+/// Number of tokens in `tokens` on one rank.
 template <class N>
 N tokens_of(const MicroBatch<N>& m, const N& ranks, Tokens tokens) {
   const N all = tokens == Tokens::first ? m.B : m.B * m.S;

@@ -8,8 +8,8 @@ namespace llmcalc::textbook {
 /// Placement of a weight under tensor parallelism.
 enum class Place : std::uint8_t {
   cut,     ///< sharded across the ranks
-  whole,   ///< replicated, used only for the rank's tokens
-  shared,  ///< replicated, used only for the rank's heads or its share of the experts
+  whole,   ///< replicated; a rank uses it for its tokens
+  shared,  ///< replicated; a rank uses it only for its heads or its share of the experts
   after    ///< replicated: a bias added after the sum over ranks
 };
 
@@ -24,7 +24,8 @@ struct Weight {
   N in = 1, out = 1;
   Place place = Place::cut;
   bool routed = false;  ///< weight of a routed expert
-  bool tied = false;    ///< counted elsewhere: a tied head, a router of residual streams, a norm between runs
+  bool tied = false;    ///< counted elsewhere: a tied head, a router of residual streams, the final norm between
+                        ///< loops
   bool lookup = false;  ///< table used for lookups, not multiplied
   bool taps = false;    ///< weight of a depthwise convolution; each tap is multiplied once per token
   bool norm = false;    ///< weight of a norm inside attention, stored like other norms

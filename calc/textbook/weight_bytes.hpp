@@ -1,5 +1,5 @@
 #pragma once
-/// Byte size of the weight table in any number format.
+/// Bytes of the weight table in any number format.
 
 #include "calc/formats/dtype.hpp"
 #include "calc/textbook/weights.hpp"

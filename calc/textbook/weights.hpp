@@ -346,7 +346,7 @@ class WeightTable : WeightRows<N, Visit> {
     if (a_.residual_block > 0) vector(Component::norm, 1, 2, s_.D, Place::whole);
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count stacks = a_.is_encoder_decoder() ? 2 : 1;
-    // norms() counts a first norm in every layer; if the first layer has none, it is subtracted here.
+    // norms() counts a first norm in every layer. If the first layer has no such norm, one is subtracted here.
     const bool narrow = a_.embedding_norm && a_.narrow_ends;
     const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm && !narrow ? 1 : 0) - (a_.first_norm ? 0 : 1);
     if (a_.norm == NormKind::weight_free) return;
@@ -432,7 +432,7 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
 }
 
 /// Head weights applied to every position with a loss: the table, the dense layer of a masked-token head or an exit
-/// gate, and the matrix that weights the residual streams. Excludes the projection to a narrower table.
+/// gate, and the matrices that combine the residual streams. Excludes the projection to a narrower table.
 /// pooled_weights(): weights applied to one position per sequence.
 template <class N>
 N head_weights(const Arch& a, const Sizes<N>& s) {

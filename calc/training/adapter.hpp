@@ -1,6 +1,6 @@
 #pragma once
-/// Low-rank adapters (LoRA, arXiv:2106.09685): y = x W + (x A) B with A (in, rank) and B (rank, out). Only A and B are
-/// trained; all other weights are frozen. QLoRA (arXiv:2305.14314) stores W in few bits.
+/// Low-rank adapters (LoRA, arXiv:2106.09685): y = x W + (x A) B with A (in, rank) and B (rank, out). Only A and B
+/// are trained; all other weights are frozen. QLoRA (arXiv:2305.14314) stores W in 4 bits.
 
 #include <optional>
 #include <string_view>

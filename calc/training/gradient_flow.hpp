@@ -1,6 +1,6 @@
 #pragma once
-/// Operators with a backward pass in a partly frozen model. As in automatic differentiation, a tensor requires a
-/// gradient if a trained weight precedes it.
+/// Determines which operators have a backward pass in a partly frozen model. As in automatic differentiation, a
+/// tensor requires a gradient if a trained weight precedes it.
 
 #include "calc/operator/op.hpp"
 
@@ -17,8 +17,9 @@ bool result_asks(const Op& op);
 /// gradient; other kernels compute both together.
 bool has_input_gradient(const Op& op);
 
-/// Marks every operator whose inputs require gradients, given whether the list's input does. Collectives then skip
-/// unneeded gradients and regather only tensors that backward reads. Returns whether the result requires a gradient.
+/// Marks every operator whose inputs require gradients. `input_asks`: whether the list's input requires one.
+/// Collectives then skip unneeded gradients and regather only tensors that backward reads. Returns whether the result
+/// requires a gradient.
 bool mark_asking(OpList& ops, bool input_asks);
 
 }  // namespace llmcalc

@@ -13,9 +13,9 @@ struct Matrices {
   constexpr bool operator==(const Matrices&) const = default;
 };
 
-/// The matrices of an operator that Muon updates: trained matrices of attention and of the MLP, including routers,
-/// adapters and every expert. Excludes the token embedding, position rows, head and their projections, norms, biases
-/// and other vectors (arXiv:2502.16982, 2.2; torch.optim.Muon).
+/// An operator's matrices that Muon updates: trained matrices of attention and of the MLP, including routers,
+/// adapters and every expert. Excludes token embedding, position tables, head, the projections of these, norms,
+/// biases and other vectors (arXiv:2502.16982, 2.2; torch.optim.Muon).
 Matrices muon_matrices(const Op& op);
 
 /// Newton-Schulz iterations of matrices (m, n), m <= n, in bf16:

@@ -28,8 +28,8 @@ Bytes gradients_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
   return Bytes(mul(summed_gradient_bytes(plan), l.zero == Zero::none ? add(own, experts) : shard(own, experts, l)));
 }
 
-/// Bytes that a layer saves; in a recomputed group, its share of the group's input. Tensors saved by MTP modules are
-/// not offloaded.
+/// Bytes that a layer saves and that can be offloaded; in a recomputed group, its share of the group's input. Tensors
+/// saved by MTP modules are not offloaded.
 Bytes saved_by(const LayerPrice& row, const Plan& plan, bool recomputes) {
   if (row.segment != SegmentKind::block || !row.backward || row.mtp) return {};
   if (recomputes || (plan.recompute == Recompute::full && !recomputes_block(plan)))
@@ -37,7 +37,7 @@ Bytes saved_by(const LayerPrice& row, const Plan& plan, bool recomputes) {
   return row.alive.saved;
 }
 
-/// Number of elements that are not sharded across ranks.
+/// Number of elements that data-parallel ranks do not shard.
 Count staying(const SharedNumbers& n, const Layout& l) {
   return add(shards(l, ParameterClass::dense) ? 0 : n.own, shards(l, ParameterClass::experts) ? 0 : n.experts);
 }
@@ -45,8 +45,8 @@ Count staying(const LargestLayer& n, const Layout& l) {
   return most_of(n, !shards(l, ParameterClass::dense), !shards(l, ParameterClass::experts));
 }
 
-/// Weights in transit from the host: the layer in use (all layers of a recomputed group, or embedding or head) and the
-/// next. Under ZeRO-3, shards arrive in place among the gathered weights.
+/// Bytes of weights in transit from the host: the layer in use (all layers of a recomputed group, or embedding or
+/// head) and the next layer. Under ZeRO-3, shards arrive in place within the gathered weights.
 Bytes weights_in_transit(const HeldSums& s, const Plan& plan, const Layout& layout) {
   Bytes outside = s.largest_outside, layer = s.largest_layer;
   if (layout.zero == Zero::weights) {
@@ -58,8 +58,8 @@ Bytes weights_in_transit(const HeldSums& s, const Plan& plan, const Layout& layo
   return std::max(outside, used * layer) + layer;
 }
 
-/// Gradients in transit to the host: one layer's or the embedding's and head's, or all that a step accumulates. Sharded
-/// gradients are sent from their buckets.
+/// Bytes of gradients in transit to the host: of one layer or of the embedding and head, or all gradients if a step
+/// accumulates them. Sharded gradients are sent from their buckets.
 Bytes gradients_in_transit(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero < Zero::gradients) return {};
   const auto of = [&](const auto& n) { return staying(n, layout); };
@@ -107,7 +107,7 @@ UpdateSeconds update_seconds(const States& updated, const Plan& plan, const Rate
   const Ratio by_host = plan.offload.optimizer, there = plan.offload.weights;
   const Bytes host = share_of(all, by_host), updates = share_of(updated.weights, by_host),
               at_host = share_of(updated.weights, there);
-  // Without a master copy, a device that updates weights on the host also reads them.
+  // Without a master copy, a device that updates weights in host memory also reads them from there.
   const Bytes moved = updates >= at_host ? updates - at_host : at_host - updates;
   return {.device = (all - host) / rates.memory,
           .host = rates.host.memory.value > 0 ? host / rates.host.memory : Seconds(),

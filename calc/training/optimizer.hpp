@@ -1,5 +1,6 @@
 #pragma once
-/// Optimizers and their state: one row per optimizer; memory, traffic, reports and the transformer derive from it.
+/// Optimizers and their state, one row per optimizer. Memory, traffic, reports and the transformer derive from these
+/// rows.
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 #pragma once
-/// The operators of a block that selective recomputation recomputes in backward, by module.
+/// The operators of a block that selective recomputation covers, by module.
 
 #include "calc/operator/op.hpp"
 #include "calc/plan.hpp"
@@ -10,15 +10,15 @@ namespace llmcalc {
 ///   core  attention's core and its context-parallel communication (core_attn); an indexer's selection is saved
 ///   norm  the norms of the residual stream (layernorm)
 ///   act   the activation of the MLP and its product with the gate (moe_act)
-///   mlp   the MLP, or router, experts and shared experts, with their communication (mlp, moe)
+///   mlp   the MLP or, in an MoE layer, router, experts and shared experts with their communication (mlp, moe)
 ///   up    latent attention's projections from the latent rows, with their norms and RoPE (mla_up_proj)
 bool holds(RecomputeModule m, const Op& op);
 
 /// Whether the operator belongs to one of the modules.
 bool holds_any(RecomputeModules modules, const Op& op);
 
-/// Whether the operator's result is discarded and recomputed in backward for all its readers. For the core and for the
-/// MLP as a whole, only inner tensors are recomputed; their results are saved if backward needs them.
+/// Whether the operator's result is discarded and recomputed in backward for all its readers. Of the core and of the
+/// whole MLP, only inner tensors are recomputed; their results are saved if backward needs them.
 bool discards_result(RecomputeModules modules, const Op& op);
 
 }  // namespace llmcalc
