@@ -1,5 +1,5 @@
 #pragma once
-/// Evaluation of one plan, and comparison of two plans by the terms of memory and time that grow.
+/// Evaluation of one plan, and the memory and time terms that grow from one plan to another.
 
 #include "search/ranking.hpp"
 
@@ -38,15 +38,15 @@ struct Evaluated {
 };
 Evaluated evaluate(const Space& space, const Candidate& c);
 
-/// The memory term, or the part of the step, that grows most from plan `a` to plan `b`, and its growth; negative if
-/// every term shrinks.
+/// The memory term that grows most from plan `a` to plan `b`, and its growth; negative if every term shrinks.
+/// GrownPart: the same for the parts of the step.
 struct GrownTerm {
   HeldTerm term = HeldTerm::weights;
   Bytes by{};
 };
-/// Compares the fullest stage of `b` with the corresponding stage of `a`, because terms of different stages differ
-/// without growing. If the numbers of stages differ, the corresponding stage is the first, the last, or one at the same
-/// relative position. `space` is the space of `a`.
+/// Compares the fullest stage of `b` with the corresponding stage of `a`, because different stages of one plan also
+/// differ in their terms. If the numbers of stages differ, the corresponding stage is the first, the last, or one at
+/// the same relative position. `space` is the space of `a`.
 GrownTerm most_grown(const Space& space, const Evaluated& a, const Evaluated& b);
 struct GrownPart {
   Part part = Part::matmul;

@@ -11,7 +11,7 @@ namespace {
 
 /// Tolerance for rounding in a sum of times.
 constexpr double slack = 1 - 1e-9;
-/// Tolerance for shares of memory, each of which is rounded to bytes.
+/// Tolerance for sums of memory shares, each of which is rounded to bytes.
 constexpr double memory_slack = 1 - 1e-6;
 
 }  // namespace
@@ -41,7 +41,7 @@ void KeySearch::begin(const Candidate& key) {
   now_ = key_ = key;
 }
 
-/// Resets the entries one by one, since assigning empty arrays would write all of their memory.
+/// Resets the entries one by one, because assigning empty arrays would write all of their memory.
 void KeySearch::forget_rows() {
   for (auto& of_kind : rows_)
     for (std::optional<RowTimes>& r : of_kind) r.reset();
@@ -56,7 +56,7 @@ double KeySearch::promise(const Candidate& key) {
   return std::numeric_limits<double>::infinity();
 }
 
-/// Objective value for the current number of stages, excluding stalls of the pipeline and for sharded states.
+/// Objective value for the current number of stages, without pipeline stalls and stalls for sharded states.
 double KeySearch::promised() {
   layout_.zero = now_.zero = Zero::none;
   layout_.hsdp = 0;
@@ -79,7 +79,7 @@ void KeySearch::search(const Candidate& key) {
   }
 }
 
-/// Sets plan and layout for a number of stages, with as much sharding as possible. Returns whether the layout is
+/// Sets plan and layout for a number of stages, with the highest possible ZeRO stage. Returns whether the layout is
 /// possible.
 bool KeySearch::take_stages(Count stages) {
   now_ = key_;
@@ -135,8 +135,8 @@ bool KeySearch::exceeds_alone() {
   }
 }
 
-/// Whether a lower bound shows that all plans with this number of stages exceed the memory. Stores the micro-batch,
-/// since larger ones exceed it too.
+/// Whether a lower bound shows that all plans with this number of stages exceed the memory. Stores the micro-batch
+/// size, because larger micro-batches also exceed it.
 bool KeySearch::exceeds_memory() {
   Candidate any = now_;
   any.micro_batch = 1;
@@ -147,7 +147,7 @@ bool KeySearch::exceeds_memory() {
   return true;
 }
 
-/// Counts the plans with this number of stages, all of which exceed the memory.
+/// Counts the plans with this number of stages, if all of them exceed the memory.
 void KeySearch::count_too_large(const std::vector<Run>& all) {
   for (const Run& run : all) {
     layout_.schedule = run.schedule;
@@ -161,7 +161,8 @@ bool KeySearch::fits(Bytes bytes, Bytes host) const {
   return bytes <= usable_ && space_.cluster.device.host.holds(host);
 }
 
-/// Whether a plan may enter the lists, judged by bounds on its time; always true if any plan that fits suffices.
+/// Whether a plan may enter the lists, according to lower bounds on its time. Always true if the search ends at any
+/// plan that fits.
 bool KeySearch::is_promising(const Pipeline& p, Seconds least, Bytes bytes) {
   if (until_ == Until::fit) return true;
   const Zero zero = layout_.zero;
@@ -206,8 +207,8 @@ void KeySearch::search_run(const Run& run) {
   }
 }
 
-/// Discards results that depend on whether schedules compute weight gradients separately: stalls of ZeRO stages in a
-/// slot, and communication hidden inside layers or overlapped with transfers.
+/// Discards results that depend on whether schedules compute weight gradients separately: stalls in slots under ZeRO,
+/// and communication that is hidden inside layers or overlapped with transfers.
 void KeySearch::change_splitting(bool splits) {
   if (splits == splits_) return;
   splits_ = splits;
@@ -219,13 +220,13 @@ void KeySearch::change_splitting(bool splits) {
 }
 
 /// Computes the partition for a schedule, with the bytes and seconds of its chunks. Schedules and ZeRO stages with
-/// equal chunks share it.
+/// equal chunks share a partition.
 void KeySearch::price_staging(const Pipeline& p) {
   const bool is_v = p.schedule == Schedule::zb_v;
   change_splitting(splits_backward(p.schedule));
   const Zero waits = space_.plan.offload.any() || waits_for_weights(layout_) ? layout_.zero : Zero::none;
   if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v && staging_waits_ == waits) return;
-  if (staging_is_v_ != is_v) forget_rows();  // in a V the last stage has no separate token embedding
+  if (staging_is_v_ != is_v) forget_rows();  // in a V, the last stage has no separate copy of the token embedding
   const Staging* before = staging_chunks_ == p.chunks && staging_is_v_ == is_v ? staging_ : nullptr;
   staging_chunks_ = p.chunks;
   staging_is_v_ = is_v;
@@ -238,7 +239,7 @@ void KeySearch::price_staging(const Pipeline& p) {
   price_classes();
 }
 
-/// Prices the chunk classes without sharded states, and the rows of each kind of rank.
+/// Prices the chunk classes without sharded states, and sums the rows that each kind of rank holds.
 void KeySearch::price_classes() {
   const Zero zero = layout_.zero;
   layout_.zero = Zero::none;
@@ -299,10 +300,10 @@ void KeySearch::price_sharded(Zero zero) {
     classes_[i].seconds[stage] = chunk_seconds(*prices_, used, layout_, chunks[i], micro_batches(plan_, layout_));
 }
 
-/// Lower bound on the seconds until all gradients are reduced: the bound of calc/pipeline/bound.hpp, plus the reduction
-/// after a rank's last backward. If ranks update without waiting for each other, it is the bound of the slowest rank.
-/// Zero::none without `sums` gives a bound for all ZeRO stages, which only add stalls. Under offload each ZeRO stage
-/// needs its own bound, because higher stages have smaller shards.
+/// Lower bound on the seconds until all gradients are reduced: the bound of calc/pipeline/bound.hpp, plus the
+/// reduction after a rank's last backward. If ranks update without waiting for each other, the slowest rank
+/// determines it. With Zero::none and without `sums`, it bounds all ZeRO stages, which only add stalls. Under
+/// offload, each ZeRO stage needs its own bound, because higher stages have smaller shards.
 Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   price_sharded(zero);
   const auto seconds = [&](Count q) -> const ChunkSeconds& {
@@ -341,8 +342,8 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
 }
 
 /// Lower bound on the seconds of the optimizer pass, on the device and the host: the time of the rank with the most
-/// work or, if ranks update without waiting for each other, with the least work, since another rank may determine the
-/// step.
+/// work. If ranks update without waiting for each other, any rank may determine the step, so it is the time of the
+/// rank with the least work.
 Seconds KeySearch::least_update() const {
   const Rates& rates = rates_of(*prices_, efficiency_);
   InplaceVector<Seconds, max_layers> all;

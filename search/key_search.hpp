@@ -1,5 +1,5 @@
 #pragma once
-/// Searches the plans of one key, which share one price list: all stage counts, schedules and ways to shard.
+/// Search over the plans of one key, which share a price list: all stage counts, schedules and ways to shard.
 
 #include <array>
 #include <map>
@@ -17,12 +17,12 @@ class KeySearch {
   /// `until`: Until::fit if any plan that fits suffices.
   explicit KeySearch(const Space& space, Until until = Until::all);
   void search(const Candidate& key);
-  /// Approximate objective value of the key's plans, from compute time without pipeline stalls; used to order the keys.
+  /// Approximate objective value of the key's best plan, computed without pipeline stalls. Used to order the keys.
   double promise(const Candidate& key);
   const Best& best() const { return best_; }
   const Front& front() const { return front_; }
   const SearchCounts& counts() const { return counts_; }
-  /// Whether the search can end because no more plans are needed.
+  /// Whether the search can end because a plan that fits is found and suffices.
   bool ends() const { return until_ == Until::fit && !best_.list().empty(); }
 
  private:
@@ -61,8 +61,8 @@ class KeySearch {
   Seconds least_update() const;
   Bytes peak(Bytes& host) const;
   bool can_enter(Seconds step, Bytes bytes) const;
-  Seconds nearly();  ///< up to rounding
-  Seconds exact();   ///< summed exactly as in train()
+  Seconds nearly();  ///< step time, up to rounding
+  Seconds exact();   ///< step time, summed exactly as in train()
 
   const Space& space_;
   Until until_;
@@ -73,7 +73,7 @@ class KeySearch {
   Stagings stagings_;
   std::map<Count, std::vector<Run>> runs_;  // by number of stages
   StepWorkspace room_;
-  /// The smallest micro-batches known to exceed the memory with any schedule, keyed by all other choices.
+  /// The smallest micro-batch size known to exceed the memory with any schedule, by all other choices.
   std::map<Candidate, Count, decltype(&simpler)> too_large_{simpler};
 
   // State of the current key:
@@ -84,8 +84,9 @@ class KeySearch {
   Layout layout_;
   const Prices* prices_ = nullptr;
   Efficiency efficiency_ = Efficiency::full;
-  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // by how states are sharded, if at all; by efficiency
-  std::array<std::optional<RowCosts>, 4> costs_;                // by the ZeRO stage whose stalls count
+  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // by how states are sharded, if at all, and by
+                                                                // efficiency
+  std::array<std::optional<RowCosts>, 4> costs_;                // by the ZeRO stage whose stalls they include
   std::array<std::optional<Links>, 2> links_;                   // by efficiency
   std::vector<Zero> zeros_;
   std::array<bool, 4> excluded_{};  // ZeRO stages that exceed the memory with any schedule
@@ -94,7 +95,7 @@ class KeySearch {
   Count staging_chunks_ = 0;
   bool staging_is_v_ = false;
   bool splits_ = false;              // schedules compute weight gradients separately
-  Zero staging_waits_ = Zero::none;  // the ZeRO stage whose stalls were counted in balancing the layers
+  Zero staging_waits_ = Zero::none;  // the ZeRO stage whose stalls the layer costs of the partition include
   std::vector<PricedClass> classes_;
   std::array<bool, 4> sharded_{};  // ZeRO stages for which the classes have seconds
   std::vector<HeldSums> held_;     // by kind of rank

@@ -33,7 +33,7 @@ LayerSet of_layers(const LayerSet& set, Count own, Count every, Count layers) {
 
 constexpr Count usual_sequence = 1024, longest_sequence = Count{1} << 28, largest_batch = Count{1} << 24;
 
-/// Values of one quantity to try: the unit and, in units, the first value, the maximum and the resolution.
+/// Values of a quantity to try: its unit and, in units, the first value, the maximum and the resolution.
 struct Ladder {
   Count unit = 1, first = 1, most = 1;
   bool fine = true;  ///< whether the resolution is one unit; otherwise a 64th of the value
@@ -61,7 +61,7 @@ Ladder ladder(const Space& s, Largest of) {
   return {};
 }
 
-/// Tries values, running one search for each.
+/// Tries values with one search each.
 class Probing {
  public:
   Probing(const Space& space, const LargestQuestion& q, const Searching& searching)
@@ -101,8 +101,8 @@ class Probing {
         return;
       }
   }
-  /// Whether any larger batch also fits: a step of at least four micro-batches per stage already reaches the maximum
-  /// number in flight.
+  /// Whether any larger batch also fits, because a step of at least four micro-batches per stage already has the
+  /// maximum number in flight.
   bool is_any() const {
     if (q_.of != Largest::batch) return false;
     const Candidate& c = r_.tried.back().plan->candidate;
@@ -118,7 +118,7 @@ class Probing {
     }
     r_.bounded = !r_.any && low == ladder_.most;
   }
-  /// Halves a value that does not fit until one fits.
+  /// Halves a value that does not fit until it fits.
   void halve(Count high) {
     for (Count low = high / 2; low > 0 && !r_.stopped; high = low, low /= 2)
       if (fits(low)) return narrow(low, high);

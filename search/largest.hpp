@@ -1,5 +1,5 @@
 #pragma once
-/// The largest batch, sequence, micro-batch or model for which some plan fits on a given number of devices.
+/// The largest batch, sequence, micro-batch or model for which a plan fits on a given number of devices.
 
 #include "search/reverse.hpp"
 
@@ -18,15 +18,16 @@ inline constexpr auto choices<Largest> =
 
 struct LargestQuestion {
   Largest of = Largest::sequence;
-  bool batch_follows = false;  ///< micro_batch: a step is one micro-batch per device, not the batch of the space
+  bool batch_follows = false;  ///< micro_batch: a step has one micro-batch per device, instead of the batch of the
+                               ///< space
 };
 /// The space with the quantity set to `value`.
 Space with_value(const Space& space, const LargestQuestion& q, Count value);
 /// Value of the quantity in the space.
 Count value_of(const Space& space, const LargestQuestion& q);
 
-/// The model with another number of layers: its first layers, then layers that repeat the shortest period of layer
-/// kinds in the second half of the model (dense layers that precede the layers with experts keep their place).
+/// The model with `layers` layers: its first layers, followed by repetitions of the shortest period of layer kinds in
+/// the second half of the model. Dense layers that precede the layers with experts thus keep their place.
 Arch of_layers(const Arch& arch, Count layers);
 
 struct TriedValue {
@@ -34,7 +35,7 @@ struct TriedValue {
   std::optional<Found> plan{};  ///< a plan that fits, if any
 };
 struct LargestFound {
-  std::optional<Count> value{};   ///< absent: no value tried fits
+  std::optional<Count> value{};   ///< absent: none of the values tried fits
   bool any = false;               ///< for batch: any larger batch also fits, because it does not increase the number of
                                   ///< micro-batches in flight
   bool bounded = false;           ///< the upper limit was reached: learned positions, or max_layers
@@ -42,8 +43,8 @@ struct LargestFound {
   bool stopped = false;           ///< the search was stopped early: `value` is the largest value known to fit
 };
 /// Finds the largest value: doubles or halves a typical value, then narrows the gap to 1, or for sequences to a 64th of
-/// the length. For a given batch, the micro-batch is a divisor of the batch; divisors are tried from the largest down.
-/// `space` has one device count; each search may end at the first plan that fits.
+/// the length. For a given batch, the micro-batch is a divisor of the batch; divisors are tried from the largest
+/// down. Precondition: `space` has one device count. Each search may end at the first plan that fits.
 LargestFound largest(const Space& space, const LargestQuestion& q, const Searching& searching);
 
 }  // namespace llmcalc

@@ -6,7 +6,7 @@
 namespace llmcalc {
 
 /// Lower bound on the peak bytes of the fullest device: the mean over the ranks of their states and of the tensors that
-/// the layers save for one micro-batch. A rank holds all of these tensors at the same time, since no backward of a
+/// the layers save for one micro-batch. All of these tensors are live at the same time, because no backward of a
 /// micro-batch begins before its last forward.
 double least_peak(const Prices& prices, const Plan& plan, const Layout& layout);
 

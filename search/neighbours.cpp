@@ -15,7 +15,7 @@ std::vector<Count> beside(const std::vector<Count>& all, Count n) {
   return two;
 }
 
-/// Adjusts choices that depend on other choices.
+/// Resets choices that the other choices make meaningless.
 Candidate settled(const Space& space, Candidate c) {
   if (c.tp == 1) {
     c.sp = false;
@@ -29,7 +29,7 @@ Candidate settled(const Space& space, Candidate c) {
   return c;
 }
 
-/// Sets dp so that the plan uses all devices; returns false if the devices do not divide evenly.
+/// Sets dp to use all devices. Returns false if the devices do not divide evenly.
 bool fill(Candidate& c) {
   const Count replica = mul(c.tp, c.cp, c.pp);
   if (c.gpus % replica != 0) return false;
@@ -66,8 +66,8 @@ class Neighborhood {
       for (const Count n : beside(numbers, plan_.*degree))
         if (n == 1 || launches(degree)) degree_step(change, degree, n);
   }
-  /// Sets a degree to n and changes the number of replicas if the devices divide evenly, otherwise the number of stages
-  /// or context ranks.
+  /// Sets a degree to n. To keep the number of devices, changes the number of replicas or, if they do not divide
+  /// evenly, of stages or context ranks.
   void degree_step(PlanChange change, Count Candidate::*degree, Count n) {
     Candidate c = plan_;
     c.*degree = n;
@@ -132,7 +132,7 @@ class Neighborhood {
     }
     all_.push_back(n);
   }
-  /// Sets the bytes in excess of the capacity of the device, or of a host with a given capacity.
+  /// Sets the bytes by which the plan exceeds the capacity of the device or, if its capacity is known, of the host.
   void lack(Neighbor& n) const {
     const HostSide& host = space_.cluster.device.host;
     n.over = n.plan.found.peak - usable(space_);

@@ -1,12 +1,12 @@
 #pragma once
-/// The neighbors of a plan, and why they are worse.
+/// The neighbors of a plan, and the reasons why they are worse.
 
 #include "search/evaluate.hpp"
 
 namespace llmcalc {
 
-/// The choice in which a neighbor differs. A degree changes by one step; to keep the number of devices, data
-/// parallelism changes with it or, if that is impossible, pipeline or context parallelism.
+/// The choice in which a neighbor differs from the plan. A degree changes by one step. To keep the number of devices,
+/// data parallelism changes too or, if that is impossible, pipeline or context parallelism.
 enum class PlanChange : std::uint8_t { tp, sp, cp, ep, pp, chunks, micro_batch, recompute, zero, schedule };
 inline constexpr std::array<std::string_view, 10> change_names{
     "tp", "sp", "cp", "ep", "pp", "chunks", "micro-batch", "recompute", "zero", "schedule"};
@@ -15,8 +15,8 @@ enum class Verdict : std::uint8_t {
   impossible,  ///< see the objection
   too_large,   ///< does not fit
   slower,      ///< fits but takes longer
-  larger,      ///< fits and is no slower, but takes more memory (objective memory, or equal times)
-  no_worse     ///< as good as the plan in a search
+  larger,      ///< fits and is no slower, but takes more memory (if the objective is memory or the times are equal)
+  no_worse     ///< a search would rank it as high as the plan
 };
 
 struct Neighbor {
@@ -25,7 +25,8 @@ struct Neighbor {
   Evaluated plan{};
   Bytes over{};  ///< too_large: excess over the capacity of device or host; larger: excess over the peak of the plan
   bool on_host = false;
-  GrownTerm term{};  ///< the term that grows most, from the same stage of the plan to its fullest stage
+  GrownTerm term{};  ///< the memory term that grows most, from the corresponding stage of the plan to the neighbor's
+                     ///< fullest stage
   GrownPart part{};  ///< the part of the step that grows most
   Seconds slower{};  ///< additional step time relative to the plan; negative: faster
 };

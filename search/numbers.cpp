@@ -13,7 +13,7 @@ Seconds matmul_compute(const PassPrice& pass) {
   return std::max(Seconds(), pass.bound.compute - others);
 }
 
-/// Sum of `of` over the passes of all sequences in a step.
+/// Sum of `of` over all passes of all sequences in a step.
 Seconds over_sequences(const Space& space, Seconds (*of)(const PassPrice&)) {
   Plan plan = space.plan;
   plan.micro_batch = 1;
@@ -74,7 +74,7 @@ FewestGpus fewest_gpus(const Space& space, Count least, Count most,
                        const std::function<bool(const Space&, const Found&)>& reaches, const Searching& searching) {
   FewestGpus all;
   Space one = space;
-  /// Whether a device count ends the scan, because it reaches the goal and becomes the answer or because its search was
+  /// Searches n devices. Returns whether the scan ends, because n devices reach the goal or because the search was
   /// stopped.
   const auto ends = [&](Count n) {
     one.gpus = {n};

@@ -1,14 +1,14 @@
 #pragma once
-/// Device counts: the counts worth trying, the best plans for each, and the smallest count that reaches a goal.
+/// Device counts: the counts to try, the best plans for each, and the smallest count that reaches a goal.
 
 #include "search/search.hpp"
 
 namespace llmcalc {
 
-/// Runs a search: search() itself, or a program's multithreaded version.
+/// A function that runs a search: search(), or a program's multithreaded version.
 using Searching = std::function<SearchResult(const Space&)>;
 
-/// Device counts up to `most` that are worth trying: powers of two, and `most`.
+/// Device counts to try up to `most`: powers of two, and `most`.
 std::vector<Count> numbers_up_to(Count most);
 
 /// Whether a link joins `gpus` devices and some layout of the space uses exactly that many.
@@ -27,11 +27,11 @@ struct OfNumber {
   Count gpus = 1;
   SearchResult found;
 };
-/// Results for each device count of a space, up to the first stopped search; merge() of these results is the result for
-/// the whole space.
+/// Results for each device count of a space, up to the first stopped search. merge() combines them into the result
+/// for the whole space.
 std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching);
 
-/// The device counts of a space for which some link joins that many devices.
+/// The device counts of a space that a link can join.
 std::vector<Count> joined_numbers(const Space& space);
 
 /// Time of a run over `tokens` tokens.

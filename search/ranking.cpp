@@ -11,14 +11,14 @@ bool is_better(const Found& a, const Found& b) {
   return rank(a) != rank(b) ? rank(a) < rank(b) : simpler(a.candidate, b.candidate);
 }
 
-/// Whether `a` makes `b` redundant in a front. Among equally good plans, only the simplest is kept.
+/// Whether `a` makes `b` redundant in the front. Among equally good plans, only the simplest is kept.
 bool covers(const Found& a, const Found& b) {
   if (a.peak == b.peak && a.step == b.step) return !simpler(b.candidate, a.candidate);
   return a.peak <= b.peak && a.step <= b.step;
 }
 
-/// Whether two plans differ only in the number of layers to recompute, and both numbers exceed the number of layers in
-/// a chunk.
+/// Whether two plans recompute the same layers: they differ at most in the number of layers to recompute, and have
+/// equal times and memory, because both numbers cover whole chunks.
 bool is_same_run(const Found& a, const Found& b) {
   Candidate c = a.candidate;
   c.block = b.candidate.block;

@@ -32,7 +32,8 @@ class Best {
   std::vector<Found> list_;
 };
 
-/// Ranks plans whose values differ by at most 1 % by memory, smallest first. `all` is sorted by value.
+/// Reorders plans whose values differ by at most 1 % by memory, smallest first. Precondition: `all` is sorted by
+/// value.
 void prefer_free_memory(std::vector<Found>& all);
 
 /// The Pareto front of time and memory, by increasing memory.
@@ -40,7 +41,7 @@ class Front {
  public:
   Front() { list_.reserve(256); }
   void add(const Found& f);
-  /// Whether no plan in the front is both faster and smaller than this step time and peak.
+  /// Whether no plan in the front has both a shorter step time and a smaller peak.
   bool can_enter(Seconds step, Bytes peak) const;
   std::span<const Found> list() const { return list_; }
 

@@ -27,7 +27,7 @@ Bytes usable_of(const Setup& s) {
   return Bytes(static_cast<Count>(s.plan.memory_utilization * static_cast<double>(s.cluster.device.memory.value)));
 }
 
-/// Bytes of `needed` in excess of the capacity `there`.
+/// Bytes by which `needed` exceeds the capacity `there`.
 Bytes beyond(Bytes needed, Bytes there) { return needed > there ? needed - there : Bytes(); }
 
 bool is_possible(const Setup& s) { return objection(s.arch, s.plan, s.layout, s.cluster).obstacle == Obstacle::none; }
@@ -63,7 +63,7 @@ std::optional<Count> largest_micro_batch(const Setup& s) {
 }
 
 std::optional<Count> largest_sequence(const Setup& s) {
-  if (!s.plan.documents.empty()) return std::nullopt;  // documents fill exactly this length
+  if (!s.plan.documents.empty()) return std::nullopt;  // the documents fill a sequence exactly
   const Count context = ranks(s.layout, Group::context), unit = context > 1 ? 2 * context : 1;
   constexpr Count longest = Count{1} << 28;
   const Count most = (s.arch.learned_rows() > 0 ? s.arch.learned_rows() : longest) / unit;
@@ -83,7 +83,8 @@ std::optional<Count> largest_sequence(const Setup& s) {
 
 namespace {
 
-/// Largest global batch under GPipe, which holds every micro-batch of a step: found by doubling, then bisection.
+/// Largest global batch under GPipe, which holds the activations of all micro-batches of a step. Found by doubling,
+/// then bisection.
 std::optional<Count> largest_gpipe_batch(const Setup& s) {
   const auto batch = [&](Count m) { return mul(m, s.plan.micro_batch, replicas(s.layout)); };
   const auto fits = [&](Count m) {
@@ -119,7 +120,7 @@ std::optional<Count> largest_global_batch(const Setup& s) {
 
 namespace {
 
-/// Tries the kinds of changes one by one, each from the smallest change up.
+/// Tries each kind of change, from the smallest change up.
 class Mender {
  public:
   explicit Mender(const Setup& s) : s_(s) {}
@@ -172,7 +173,7 @@ class Mender {
     degree(Remedy::more_context_ranks, &Layout::cp, s_.plan.seq);
     if (s_.arch.has_experts()) degree(Remedy::more_expert_ranks, &Layout::ep, s_.arch.moe.experts);
   }
-  /// Tries 2, 4, 8, ... times a degree, with devices taken from data-parallel replicas if possible.
+  /// Tries 2, 4, 8, ... times a degree. The devices are taken from data-parallel replicas if possible.
   void degree(Remedy remedy, Count Layout::*of, Count most) {
     const Count now = s_.layout.*of;
     const bool takes_devices = remedy != Remedy::more_expert_ranks;

@@ -11,7 +11,7 @@ struct Offer {
   std::optional<Found> fastest{};  ///< the fastest plan, whether or not it meets the deadline
   bool stopped = false;            ///< the search was stopped early
 };
-/// Searches each device count. Precondition: the objective is not memory, so that the best plan on a given number of
+/// Searches each device count. Precondition: the objective is not memory; then the best plan on a given number of
 /// devices is also the fastest.
 Offer offer(const Space& space, double tokens, std::optional<Seconds> deadline, const Searching& searching);
 
@@ -22,15 +22,15 @@ struct Setup {
   Layout layout{};
   Cluster cluster{};
 };
-/// Missing bytes on the device, and on the host if its capacity is known; 0: the setup fits. Precondition: the setup is
-/// valid.
+/// Bytes missing on the device, plus bytes missing on the host if its capacity is known; 0: the setup fits.
+/// Precondition: the setup is valid.
 Bytes lacking(const Setup& s);
 
-/// The largest value that fits with everything else unchanged; absent if even the smallest does not fit.
+/// The largest value that fits if everything else is unchanged; absent if even the smallest value does not fit.
 std::optional<Count> largest_micro_batch(const Setup& s);  ///< a divisor of a replica's batch
 std::optional<Count> largest_sequence(const Setup& s);  ///< divides evenly over context ranks, within learned positions
-/// Largest number of sequences per step that yields a number of micro-batches valid for the pipeline; 0: any number
-/// fits, since more micro-batches do not increase the number in flight.
+/// Largest number of sequences per step, among those with a valid number of micro-batches for the pipeline. 0: any
+/// number fits, because more micro-batches do not increase the number in flight.
 std::optional<Count> largest_global_batch(const Setup& s);
 
 /// A single change that makes a plan fit.
@@ -42,7 +42,7 @@ enum class Remedy : std::uint8_t {
   more_stages,
   more_context_ranks,
   more_expert_ranks,
-  more_sharding,  ///< the next ZeRO stage that suffices
+  more_sharding,  ///< the lowest ZeRO stage that suffices
   adam8bit,
   bf16_gradients,
   offloaded_activations,
@@ -52,12 +52,12 @@ enum class Remedy : std::uint8_t {
 struct Remedied {
   Remedy remedy = Remedy::selective_recompute;
   Plan plan{};
-  Layout layout{};  ///< uses the same number of devices if replicas can release some, otherwise more
+  Layout layout{};  ///< uses the same number of devices if replicas can give up devices, otherwise more
   Seconds step{};
   Bytes peak{};
 };
-/// For each kind of change, the smallest one that makes the plan fit; ordered by device-seconds per step. Empty if the
-/// plan fits already or no single change suffices.
+/// For each kind of change, the smallest change that makes the plan fit, ordered by device-seconds per step. Empty if
+/// the plan fits already or no single change suffices.
 std::vector<Remedied> remedies(const Setup& s);
 
 }  // namespace llmcalc

@@ -9,13 +9,13 @@
 namespace llmcalc {
 namespace {
 
-/// A key, and the number of its family. A family is the set of keys with the same prices.
+/// A key, and the number of its family: the keys with the same prices.
 struct FamilyKey {
   Candidate key;
   Count family = 0;
 };
 
-/// The keys of one part of the search: those of every `of`-th family.
+/// The keys of one part of the search, which covers every `of`-th family.
 std::vector<FamilyKey> keys_of(const Space& space, const SearchPart& part) {
   std::vector<FamilyKey> some;
   Count family = 0;
@@ -46,7 +46,7 @@ class Search {
   }
 
  private:
-  /// Searches keys that need little memory until some plan fits, so that a search stopped early has a result.
+  /// Searches keys that need little memory until a plan fits, to have a result even if the search is stopped early.
   bool find_one() {
     constexpr std::size_t most = 64;
     std::stable_sort(keys_.begin(), keys_.end(), [](const FamilyKey& a, const FamilyKey& b) {
@@ -61,13 +61,13 @@ class Search {
     }
     return true;
   }
-  /// Sorts the remaining keys by family, the most promising first, so that bounds soon exclude later plans from the
-  /// lists.
+  /// Sorts the remaining keys by family, the most promising family first. Bounds then exclude most later plans from
+  /// the lists.
   bool order() {
     if (watch_.until == Until::fit) return true;  // already sorted by memory
     const auto rest = keys_.begin() + static_cast<std::ptrdiff_t>(done_);
     std::stable_sort(rest, keys_.end(), [](const FamilyKey& a, const FamilyKey& b) { return a.family < b.family; });
-    // The family's promise, the family, the key's promise, and the key's index.
+    // Per key: promise of its family, number of its family, its own promise, and its index.
     std::vector<std::tuple<double, Count, double, std::size_t>> promises;
     for (std::size_t i = done_, first = 0; i < keys_.size(); ++i) {
       const Count family = keys_[i].family;

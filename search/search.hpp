@@ -30,14 +30,14 @@ struct Watch {
   Until until = Until::all;
 };
 
-/// One part of a divided search. Parts can run concurrently.
+/// One of `of` parts of a search, which can run concurrently.
 struct SearchPart {
   Count index = 0, of = 1;
 };
 
-/// Compares all plans of the space, or of a part. Computes the memory of every plan, and its time unless a bound shows
-/// that it enters neither list. Plans that would enter a list must also pass the space's process_fits; the counts
-/// consider only whether the tensors fit in memory. For the plans found, train() gives the same seconds and bytes.
+/// Compares all plans of the space or of a part. Computes the memory of every plan, and its time unless a bound shows
+/// that it can enter neither list. Plans that would enter a list must also pass Space::process_fits; the counts
+/// consider only whether the tensors fit in memory. train() gives the same seconds and bytes for the plans found.
 /// Preconditions: the device has a peak for the plan's precision, and the device counts are positive.
 SearchResult search(const Space& space, const SearchPart& part = {}, const Watch& watch = {});
 

@@ -153,7 +153,7 @@ std::vector<Count> powers_up_to(Count most) {
 
 namespace {
 
-/// The given number if it is set, otherwise `all`.
+/// The given value if it is set, otherwise `all`.
 std::vector<Count> stated_or(Count given, std::vector<Count> all) {
   return given > 0 ? std::vector<Count>{given} : std::move(all);
 }
@@ -162,7 +162,8 @@ std::vector<T> stated_or(const std::optional<T>& given, std::vector<T> all) {
   return given ? std::vector<T>{*given} : std::move(all);
 }
 
-/// The given degree, otherwise all divisors of n, or 1 if the software has no such parallelism.
+/// The given degree if it is set; otherwise all divisors of n, or only 1 if the software lacks this kind of
+/// parallelism.
 std::vector<Count> degrees(Count given, bool launchable, Count n) {
   return stated_or(given, launchable ? divisors(n) : std::vector<Count>{1});
 }
@@ -190,7 +191,7 @@ std::vector<Count> expert_widths(const Space& s, const Candidate& c) {
   return {0, 1};
 }
 
-/// Adds the keys of a grid; one function per choice, from the innermost to the outermost.
+/// Adds the keys for all combinations of choices, with one function per choice, innermost first.
 void add_batches(const Space& s, Candidate c, std::vector<Candidate>& all) {
   for (const Count n : stated_or(s.fixed.micro_batch, powers_of_two(s.plan.global_batch)))
     for (const Recompute r : stated_or(s.fixed.recompute, {Recompute::none, Recompute::selective, Recompute::full})) {
@@ -270,8 +271,8 @@ std::vector<Zero> all_zeros(const Space& space, const Candidate& c) {
   if (!can_shard(space, c)) return {space.fixed.zero.value_or(Zero::none)};
   if (space.fixed.zero) return {*space.fixed.zero};
   const Layout l = layout_of(space, c);
-  // If no ranks share parameters, ZeRO stages still differ under offload: from stage 2 on the host also stores
-  // gradients, and in stage 3 different weight shards.
+  // If no ranks share parameters, ZeRO stages still differ under offload: from stage 2 on, the host also stores
+  // gradients; in stage 3, it stores different weights.
   if (!shares_parameters(l)) {
     if (space.plan.offload.weights.numerator == 0 || !gathers_weights(space.plan)) return {Zero::none, Zero::gradients};
     return {Zero::none, Zero::gradients, Zero::weights};

@@ -1,5 +1,5 @@
 #pragma once
-/// The plans that a search compares: all ways to map a model onto a number of devices and to divide its batch.
+/// The plans that a search compares: all ways to map a model to a number of devices and to divide its batch.
 
 #include <array>
 #include <functional>
@@ -35,11 +35,11 @@ struct Candidate {
   Schedule schedule = Schedule::one_f_one_b;
   constexpr bool operator==(const Candidate&) const = default;
 };
-/// Whether `a` precedes `b` if they are equally good: less recomputation, simpler schedule and sharding, smaller
-/// groups. A total order of candidates.
+/// Whether `a` is preferred to `b` if they are equally good: less recomputation, simpler schedule and sharding,
+/// smaller groups. A total order of candidates.
 bool simpler(const Candidate& a, const Candidate& b);
 
-/// Given values; a value that is absent or 0 is searched.
+/// Choices that the user fixes. A search tries all values of a choice that is absent or 0.
 struct Fixed {
   Count tp = 0, cp = 0, ep = 0, etp = 0, pp = 0, chunks = 0, micro_batch = 0;
   std::optional<bool> sp{};
@@ -52,16 +52,16 @@ struct Fixed {
 inline constexpr std::array searched_schedules{Schedule::one_f_one_b, Schedule::interleaved, Schedule::zb_h1,
                                                Schedule::zb_h2, Schedule::zb_v};
 
-/// Capabilities of the software that limit a search.
+/// Capabilities of the software, which limit a search.
 struct Launchable {
   std::vector<Schedule> schedules{searched_schedules.begin(), searched_schedules.end()};
   bool tp = true, sp = true, cp = true, ep = true, pp = true;
   std::array<bool, 4> zero{true, true, true, true}, zero_in_pipeline{true, true, true, true};  ///< by stage
 };
 
-/// A model, the given part of its plan and layout, a cluster and an objective. The plan sets seq, global_batch,
-/// optimizer and formats; the layout sets the method of context parallelism, the order of its axes, the load of experts
-/// and how states are sharded.
+/// A model, the fixed part of its plan and layout, a cluster and an objective. The plan sets seq, global_batch,
+/// optimizer and formats; the layout sets the method of context parallelism, the order of the axes, the load of
+/// experts and how states are sharded.
 struct Space {
   Arch arch{};
   Plan plan{};
@@ -71,14 +71,14 @@ struct Space {
   Objective objective = Objective::time;
   double price_per_hour = 1, watts = 1;  ///< per device
   Launchable launchable{};
-  /// Whether the process of a plan with this tensor peak is expected to fit; empty: only tensors count. Runs on all
-  /// threads of a search, for plans that would enter its lists.
+  /// Whether the process of a plan with this peak of tensor bytes is expected to fit; empty: only tensors count.
+  /// Called from all threads of a search, for plans that would enter its lists.
   std::function<bool(const Space&, const Candidate&, Bytes peak)> process_fits{};
   std::vector<Count> blocks{};  ///< numbers of layers to recompute in each chunk, tried in addition to all layers
   Fixed fixed{};
   std::size_t best = 10;       ///< number of plans to return
-  bool some_numbers = false;   ///< some possible device counts are left out
-  bool offload_tried = false;  ///< offload was tried too, and no plan fits even with it
+  bool some_numbers = false;   ///< `gpus` leaves out possible device counts
+  bool offload_tried = false;  ///< offload was also tried, and no plan fits even with it
 };
 
 /// Applies a candidate's recomputation to a plan.
@@ -94,7 +94,7 @@ Bytes usable(const Space& space);
 /// Whether the space has a valid plan, even if no plan fits.
 bool any_possible(const Space& space);
 
-/// Reason a plan is invalid, apart from memory.
+/// Reason a plan is invalid, other than memory.
 enum class Obstacle : std::uint8_t {
   none,
   devices,   ///< tp x cp x pp does not divide the number of devices
@@ -102,9 +102,9 @@ enum class Obstacle : std::uint8_t {
   layout,    ///< see LayoutFlaw
   pipeline,  ///< see PipelineFlaw
   layers,    ///< more chunks than layers
-  shards,  ///< the shard group's size does not divide the number of ranks with the same weights, or the weights cannot
-           ///< be sharded
-  link     ///< no link joins the ranks of a group
+  shards,    ///< the size of the shard group does not divide the number of ranks with the same weights, or the weights
+             ///< cannot be sharded
+  link       ///< no link joins the ranks of a group
 };
 struct Objection {
   Obstacle obstacle = Obstacle::none;
@@ -117,7 +117,7 @@ Objection objection(const Arch& arch, const Plan& plan, const Layout& layout, co
 /// The objection to a layout, if any, regardless of the schedule and chunks.
 Objection layout_objection(const Space& space, const Candidate& c);
 
-/// Whether ZeRO has an effect: there are ranks to shard states over, or a host that stores gradients.
+/// Whether ZeRO has an effect: there are ranks across which states can be sharded, or a host that stores gradients.
 bool can_shard(const Space& space, const Candidate& c);
 
 /// Divisors of n, and the powers of two among them, in increasing order.
@@ -126,8 +126,8 @@ std::vector<Count> powers_of_two(Count n);
 /// Device counts up to `most` that are powers of two.
 std::vector<Count> powers_up_to(Count most);
 
-/// One key per set of plans with the same row prices, which do not depend on stages, replicas, schedules and sharding.
-/// A key has the default pp, dp, chunks, schedule and zero.
+/// One key per set of plans with the same row prices, which do not depend on stages, replicas, schedules or sharding.
+/// Keys have default values of pp, dp, chunks, schedule and zero.
 std::vector<Candidate> keys(const Space& space);
 /// Whether two keys have the same row prices: they differ only in the number of recomputed layers. keys() lists such
 /// keys next to each other.
@@ -140,8 +140,8 @@ struct Run {
   Count chunks = 1;
 };
 std::vector<Run> runs(const Space& space, Count stages);
-/// The ZeRO stages that have different effects on a plan; empty if the space requires sharding and the plan has no
-/// ranks to shard over.
+/// The ZeRO stages that differ in effect for a plan; empty if the space requires sharding and the plan has no ranks
+/// to shard across.
 std::vector<Zero> zeros(const Space& space, const Candidate& c);
 
 /// Choices that a search over this space leaves out, one phrase per choice.

@@ -22,7 +22,7 @@ bool covers(const SavedMoment& a, const SavedMoment& b) {
   return true;
 }
 
-/// Collects the moments of a rank that no other moment covers.
+/// Collects the moments of a rank that are not covered by another moment.
 class Moments {
  public:
   /// `class_of`: classes of the rank's local chunks.
@@ -69,15 +69,14 @@ class Moments {
   std::vector<SavedMoment> all_;
 };
 
-/// Whether the peak of `a`, with the same chunks, is at least `b`'s: each moment of `b` is covered by one of `a`.
+/// Whether the peak of `a` is at least that of `b`, for equal chunks: a moment of `a` covers each moment of `b`.
 bool always_fuller(const RankSaved& a, const RankSaved& b) {
   return std::all_of(b.moments.begin(), b.moments.end(), [&](const SavedMoment& m) {
     return std::any_of(a.moments.begin(), a.moments.end(), [&](const SavedMoment& n) { return covers(n, m); });
   });
 }
 
-/// Number of micro-batches from which on the peak stays constant, because a fixed order repeats the same steady-state
-/// round.
+/// Number of micro-batches above which the peak is constant, because a fixed order repeats the same steady round.
 Count enough_micro_batches(const Pipeline& p) {
   return automatic(p.schedule) ? p.micro_batches : std::min(p.micro_batches, 4 * p.ranks);
 }

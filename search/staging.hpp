@@ -1,5 +1,5 @@
 #pragma once
-/// The chunks of a pipeline in a search: which chunks are alike, and which ranks may be the fullest.
+/// The chunks of a pipeline in a search: classes of equal chunks, and the ranks that may be the fullest.
 
 #include <map>
 #include <memory>
@@ -11,23 +11,23 @@
 
 namespace llmcalc {
 
-/// Numbers of chunks of one class that a rank holds at one point in time: with activations, and with only the tensors
-/// for weight gradients.
+/// Number of micro-batches in chunks of one class that a rank holds at one point in time: with activations, and with
+/// only the tensors for weight gradients.
 struct SavedOfClass {
   Count chunk_class = 0, activations = 0, for_weights = 0;
   constexpr bool operator==(const SavedOfClass&) const = default;
 };
 using SavedMoment = std::vector<SavedOfClass>;
 
-/// A rank that may be the fullest for some chunk sizes, and its possible peaks in order. No peak holds at least as many
-/// chunks of every class as another peak.
+/// A rank that may be the fullest for some chunk sizes, and its possible peaks in order. None of these moments covers
+/// another in every class.
 struct RankSaved {
   Count rank = 0;
   std::vector<SavedMoment> moments;
 };
 
-/// A partition, and the results that depend only on it. Chunks of a class have the same layer kinds in the same order,
-/// and the same embedding and head.
+/// A partition, and the results that depend only on it. Chunks of a class have the same layer kinds in the same
+/// order, and agree in having the embedding and the head.
 class Staging {
  public:
   Staging(const LayerKinds& kinds, const Pipeline& p, const Partition& partition);
