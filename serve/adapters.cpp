@@ -12,7 +12,7 @@ Step with_adapters(Step step, const ServedAdapters& adapters) {
   return step;
 }
 
-/// Bytes of one adapter: weight bytes of a pass's rows with the adapter, minus weight bytes without it.
+/// Bytes of one adapter: the weight bytes of all rows with the adapter, minus those without it.
 Bytes one_adapter(const Arch& arch, const Plan& plan, const Layout& layout, const ServedAdapters& adapters) {
   const Step step = prefill_step(plan, 1);
   const auto held = [&](const Step& s) {

@@ -1,9 +1,9 @@
 #pragma once
-/// Low-rank adapters of an engine, one per request: y = x W + (x A) B with A (in, R) and B (R, out) for the matrices of
-/// every block (calc/training/adapter.hpp). N of them are in memory at once, each allocated for rank R (vLLM's
-/// --max-loras and --max-lora-rank), in the format of activations, not of weights.
+/// Low-rank adapters of an engine. Each request uses one: y = x W + (x A) B with A (in, R) and B (R, out) for the
+/// matrices of every block (calc/training/adapter.hpp). N adapters are in memory at the same time, each allocated for
+/// rank R (vLLM's --max-loras and --max-lora-rank), in the format of activations, not of weights.
 ///
-/// A pass of T rows multiplies each row by one adapter's A and B, and reads, once each, all adapters that its rows use:
+/// A pass of T rows multiplies each row by the A and B of one adapter. It reads every adapter that its rows use once:
 /// at most min(N, T) adapters. Excludes sorting rows by adapter and loading adapters from the host.
 
 #include "calc/cluster.hpp"

@@ -27,7 +27,8 @@ void Arrivals::skip_waiting() {
   while (next_ < requests_.size() && requests_[next_].after != no_request) ++next_;
 }
 
-/// Time of the next request that does not wait for an answer; `never` for a closed loop or at the end of the list.
+/// Time of the next listed request that does not wait for an answer; `never` in a closed loop or at the end of the
+/// list.
 Ticks Arrivals::listed() const { return closed_ || next_ == requests_.size() ? never : ticks(requests_[next_].at); }
 
 Ticks Arrivals::next() const { return std::min(due_.empty() ? never : due_.top().time, listed()); }

@@ -1,5 +1,5 @@
 #pragma once
-/// Arrivals of requests: at given times, or after the answers to other requests.
+/// Arrivals of requests, at given times or after the answers to other requests.
 
 #include <queue>
 #include <vector>
@@ -28,9 +28,10 @@ class Arrivals {
 
   const std::vector<ServerRequest>& requests_;
   bool closed_;
-  Count to_begin_;                                ///< number of first requests that users have yet to send
-  RequestId next_ = 0;                            ///< next request that does not wait for a specific answer
-  std::vector<RequestId> first_after_, sibling_;  ///< requests that wait for each answer, as linked lists
+  Count to_begin_;                                ///< number of users that have not sent their first request
+  RequestId next_ = 0;                            ///< next request in the list that does not wait for a specific
+                                                  ///< answer
+  std::vector<RequestId> first_after_, sibling_;  ///< linked lists of the requests that wait for each answer
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };
 

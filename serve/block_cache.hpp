@@ -2,8 +2,8 @@
 /// The blocks of an engine's KV cache: in use, free, or cached but unused. Cached unused blocks are evicted when space
 /// is needed, least recently used first.
 ///
-/// Blocks whose tokens can be reused form chains: the blocks of a shared prefix, a session or a request, in order from
-/// the first. An unused chain loses its last blocks first, as vLLM frees a request's blocks in reverse order.
+/// Blocks whose tokens can be reused form chains: the blocks of a shared prefix, a session or a request, in token
+/// order. An unused chain loses its last blocks first, because vLLM frees a request's blocks in reverse order.
 
 #include <vector>
 
@@ -23,7 +23,7 @@ class BlockCache {
   Count available() const { return free_ + idle_; }
   Count used() const { return blocks_ - available(); }
 
-  /// Allocates blocks, at most available(): free ones, then blocks of the least recently used chains.
+  /// Allocates `n` blocks, at most available(): free blocks first, then blocks of the least recently used chains.
   void take(Count n);
   /// Frees blocks that belong to no chain.
   void give(Count n) { free_ += n; }
@@ -31,12 +31,12 @@ class BlockCache {
   /// Creates a chain without blocks. After abandon(), the chain is deleted as soon as it is unused and empty.
   Chain make_chain();
   void abandon(Chain c);
-  /// The chain that the caller has numbered `n`, starting from 0. Such a chain is never deleted.
+  /// The chain with the caller's number `n`, starting from 0. Numbered chains are never deleted.
   Chain chain(ChainId n);
   Count cached(Chain c) const { return chains_[c].cached; }
   /// Number of the chain's blocks that can be allocated because the chain is unused.
   Count idle(Chain c) const { return chains_[c].users == 0 ? chains_[c].cached : 0; }
-  /// Starts using a chain's first `n` blocks. Frees the chain's other blocks if it has no other user.
+  /// Starts to use a chain's first `n` blocks. Frees the remaining blocks of the chain if it has no other user.
   void use(Chain c, Count n);
   /// Adds blocks that the caller allocated to the chain.
   void extend(Chain c, Count n) { chains_[c].cached += n; }

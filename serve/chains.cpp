@@ -4,8 +4,8 @@
 
 namespace llmcalc {
 
-/// Prefixes have even chain numbers, sessions odd ones. A sequence whose keys and values come from another engine has a
-/// private copy.
+/// Sets a sequence's chains. Prefixes have even chain numbers, sessions odd ones. A sequence whose keys and values
+/// come from another engine has a private copy and no chains.
 void Scheduler::find_chains(Sequence& s) {
   if (s.computed > 0) return drop_chains(s);
   if (!rules_.prefix_cache || s.own != BlockCache::none) return;
@@ -14,9 +14,9 @@ void Scheduler::find_chains(Sequence& s) {
   s.own = r.session != no_chain ? cache_.chain(2 * r.session + 1) : cache_.make_chain();
 }
 
-/// Cached blocks with the first tokens of a sequence. Counts only whole blocks, and excludes the last token, which must
-/// be computed to sample the next one. The chain of a session or request begins after the whole blocks of the prefix,
-/// and is usable only if all of these are cached.
+/// The cached blocks that hold the first tokens of a sequence. Only whole blocks count, and the last token is
+/// excluded, because it must be computed to sample the next one. The chain of a session or request begins after the
+/// whole blocks of the prefix, and is usable only if the whole prefix is cached.
 Scheduler::Hit Scheduler::hit(const Sequence& s) const {
   if (s.own == BlockCache::none) return {};
   const Count groups = rules_.whole_groups, most = (all_tokens(s) - 1) / rules_.block_tokens;
@@ -32,7 +32,8 @@ Scheduler::Hit Scheduler::hit(const Sequence& s) const {
   return h;
 }
 
-/// Records that the first `tokens` tokens are computed: moves their blocks into chains that do not have them yet.
+/// Records that the first `tokens` tokens are computed, and moves their blocks into the sequence's chains unless
+/// these already have them.
 void Scheduler::keep(Sequence& s, Count tokens) {
   if (s.own == BlockCache::none) return;
   const Count whole = tokens / rules_.block_tokens;

@@ -64,8 +64,8 @@ void DecodingSet::join(SequenceSlot slot, Count order, Count context, Count left
   if (m.fills_limited) limited_.add(m.start, rules_.limited_groups);
 }
 
-/// Schedules the borders that a sequence reaches in layers of limited reach: a full window, the end of a chunk, the
-/// last block.
+/// Schedules the events of a sequence in layers of limited reach: its window is full, its chunk ends, it needs no
+/// more blocks.
 void DecodingSet::expect_borders(SequenceSlot slot, Count context) {
   Member& m = members_[slot];
   m.grows = m.fills_limited = false;

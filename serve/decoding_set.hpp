@@ -1,6 +1,7 @@
 #pragma once
 /// Sequences that decode concurrently, one token per sequence and pass. The work of a pass is kept as sums, so passes
-/// do not visit every sequence; passes between which no sequence joins, ends or reaches a border are advanced together.
+/// do not visit every sequence. Passes are advanced together until a sequence joins, ends or reaches a border
+/// (Border).
 
 #include <array>
 #include <tuple>
@@ -15,8 +16,8 @@ namespace llmcalc {
 using SequenceSlot = std::uint32_t;
 inline constexpr SequenceSlot no_slot = ~SequenceSlot{0};
 
-/// Blocks of one length that sequences allocate as they grow, one token per pass: a sequence allocates once every
-/// `period` passes.
+/// Counts the blocks that sequences allocate as they grow by one token per pass. A sequence allocates blocks once
+/// every `period` passes.
 class BlockCycle {
  public:
   explicit BlockCycle(Count period) : by_start_(static_cast<std::size_t>(period)) {}
@@ -43,8 +44,8 @@ class DecodingSet {
  public:
   DecodingSet(const SchedulerRules& rules, const Reach& reach);
 
-  /// Adds a sequence whose next token sees `context` tokens, including itself, and which ends after `left` tokens, at
-  /// least 1. `order` breaks ties between sequences that end in the same pass.
+  /// Adds a sequence that ends after `left` >= 1 more tokens. `context`: number of tokens that its next token sees,
+  /// including itself. `order` breaks ties between sequences that end in the same pass.
   void join(SequenceSlot slot, Count order, Count context, Count left);
   void leave(SequenceSlot slot);
 
@@ -67,9 +68,10 @@ class DecodingSet {
   struct Member {
     Count start = 0, end = 0;  ///< in pass s the context is start + s; pass `end` is the first without the sequence
     Count order = 0;
-    std::uint32_t stamp = 0;     ///< stamp of the member's valid events
-    bool grows = false;          ///< the number of keys that it reads in layers of limited reach still grows
-    bool fills_limited = false;  ///< allocates blocks in the groups of limited reach
+    std::uint32_t stamp = 0;     ///< events with another stamp are outdated
+    bool grows = false;          ///< the number of keys that it reads in layers of limited reach grows with its
+                                 ///< context
+    bool fills_limited = false;  ///< still allocates blocks in the groups of limited reach
     bool present = false;
   };
   enum class Border : std::uint8_t { window, chunk, blocks, end };  // processed in this order within a pass

@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Number of blocks that the next pass allocates, for all drafts whether accepted or not.
+/// Number of blocks that the next pass allocates. All drafts need blocks, whether accepted or not.
 Count Scheduler::drafting_blocks() const {
   Count sum = 0;
   for (const SequenceSlot slot : drafting_) sum += next_blocks(slot, decoded_tokens());
@@ -35,8 +35,8 @@ void Scheduler::add_drafting(PassWork& w) const {
   w.drafting += w.decoding;
 }
 
-/// Adds the accepted tokens of a pass to each sequence. All of them arrive at the end of the pass; their gaps are
-/// counted as equal parts of the time since the sequence's last token.
+/// Adds the accepted tokens of a pass to each sequence. They all arrive at the end of the pass; the time since the
+/// sequence's last token is divided equally among their gaps.
 void Scheduler::verify_drafts(Ticks end) {
   std::size_t kept = 0;
   for (const SequenceSlot slot : drafting_) {

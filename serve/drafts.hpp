@@ -1,7 +1,7 @@
 #pragma once
 /// Speculative decoding (arXiv:2211.17192): draft tokens are proposed for each decoding sequence, by a small model, by
-/// MTP heads or by lookup in the sequence's text. A pass verifies them; the sequence keeps the drafts before the first
-/// rejected one, and one more token.
+/// MTP heads or by lookup in the sequence's text. A pass verifies them. The sequence keeps the drafts before the
+/// first rejected one, and one token from the model.
 
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace llmcalc {
 
 inline constexpr Count most_drafts = 16;
 
-/// A draft at position i is accepted with probability acceptance[i] if all earlier drafts were.
+/// The draft at position i is accepted with probability acceptance[i] if all earlier drafts were accepted.
 struct Speculation {
   Count length = 0;  ///< drafts per sequence and pass, at most most_drafts; 0: off
   std::array<double, most_drafts> acceptance{};

@@ -16,7 +16,7 @@ Plan decoding(Plan plan, Count sequences) {
   return plan;
 }
 
-/// Number of logits: the whole vocabulary for the sampled position of every sequence.
+/// Number of logits in a pass: the whole vocabulary, for one sampled position per sequence.
 Count logits_of(const Arch& arch, const Plan& plan, Count sequences) {
   Count n = 0;
   for_each_operator(arch, plan, {}, decode_step(decoding(plan, sequences), 2), [&](const OperatorRow& row) {
@@ -49,8 +49,8 @@ Bytes profiled_activations(const Arch& arch, const Plan& plan, const Layout& lay
 
 namespace {
 
-/// The chunk's share of `whole`, in proportion to its weights. A head that is tied to the token embedding also needs
-/// the table on its stage.
+/// The chunk's share of `whole`, in proportion to its weights. The stage of a head that is tied to the token
+/// embedding also holds the table.
 Bytes stage_share(Bytes whole, const Prices& all, const ModelChunk& chunk, const Arch& arch) {
   Bytes part, sum;
   for_each_row(all, chunk, [&](const LayerPrice& row, Count n) { part += n * row.weights; });
@@ -93,7 +93,7 @@ void put_cache(EngineMemory& m, const EngineLimits& limits, const EngineTerms& t
   m.kv_tokens = mul(m.blocks, limits.block_tokens);
 }
 
-/// Whether the cache of `a` holds less than the cache of `b`.
+/// Whether the cache of `a` has less space than the cache of `b`.
 bool is_fuller(const EngineMemory& a, const EngineMemory& b) {
   return a.blocks != b.blocks ? a.blocks < b.blocks : a.kv_cache < b.kv_cache;
 }

@@ -1,16 +1,16 @@
 #pragma once
-/// Memory of a serving engine on one device by term, and the KV cache that remains. Activations follow vLLM, which runs
-/// its largest pass at startup and reserves the peak of this pass outside the cache.
+/// Memory of a serving engine on one device, by term, and the memory that remains for the KV cache. Activations
+/// follow vLLM, which runs its largest pass at startup and reserves the peak of this pass outside the cache.
 ///
 ///   activations = max( c S V + H,  A + 3 H )
 ///
 /// with S concurrent sequences, a vocabulary of V entries, H bytes of hidden states in a pass, A the peak bytes of one
 /// layer in the pass (pass_workspace), and c bytes per logit in a sampler run on S sequences: the logits, their float32
 /// copy, sorted values, indices. For a dense model with 16-bit activations, T tokens in a pass and t ranks, A + 3 H = 2
-/// T (3 f/t + 4 h). S V is not divided by t, as every rank gathers all logits. Source: vLLM, gpu_worker.py
+/// T (3 f/t + 4 h). S V is not divided by t, because every rank gathers all logits. Source: vLLM, gpu_worker.py
 /// (determine_available_memory) and gpu_model_runner.py (profile_run); c is fitted to startup logs
-/// (evidence/engine_memory_table.hpp). In a pipeline, the stage whose cache holds the fewest tokens is the limit; the
-/// sampler runs on the last stage. Excludes image inputs.
+/// (evidence/engine_memory_table.hpp). In a pipeline, the stage whose cache holds the fewest tokens limits the
+/// engine. The sampler runs on the last stage. Excludes image inputs.
 
 #include <algorithm>
 #include <array>
@@ -28,12 +28,12 @@ struct EngineLimits {
   constexpr bool operator==(const EngineLimits&) const = default;
 };
 
-/// How an engine grants memory to its cache.
+/// Memory that an engine grants to its cache.
 enum class CacheGrant : std::uint8_t {
-  share,          ///< the rest of a share of the device's memory
-  static_share,   ///< the rest of a share for weights and cache; activations and graphs are outside the share
+  share,          ///< the remainder of a share of the device's memory
+  static_share,   ///< the remainder of a share for weights and cache; activations and graphs are outside the share
   share_of_free,  ///< a share of the memory that all other terms leave free
-  whole           ///< the rest of the device's memory
+  whole           ///< the remainder of the device's memory
 };
 
 template <>
@@ -46,7 +46,7 @@ struct EngineTerms {
   double logit_bytes = 0;  ///< c
   Bytes libraries{};       ///< driver, communicators, libraries: allocated outside PyTorch
   Bytes graphs{};          ///< reserved for CUDA graphs; 0 if they are outside the granted memory
-  Bytes adapters{};        ///< low-rank adapters in memory at once
+  Bytes adapters{};        ///< all resident low-rank adapters
   Bytes padding{};         ///< padding of weights to the sizes that kernels require
   Bytes draft{};           ///< weights of a draft model
   CacheGrant grant = CacheGrant::share;
@@ -71,7 +71,8 @@ struct EngineMemory {
   Bytes token_cache{};  ///< bytes per token in the caches of all layers on the device, including the draft model's
   Bytes limited_token_cache{};  ///< the part of token_cache in layers with a window or chunk
   Bytes state{};                ///< bytes per sequence, independent of its length: the states of linear attention
-  Count states = 0;             ///< number of sequences whose states fit, if the cache holds only states; otherwise 0
+  Count states = 0;             ///< number of sequences whose states fit into a cache of only states; 0 for all other
+                                ///< caches
   Bytes host{};                 ///< weights in host memory
 };
 
@@ -84,7 +85,7 @@ Bytes granted_memory(Bytes of_device, double utilization);
 EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
                            const EngineLimits& limits, const EngineTerms& terms);
 
-/// The same for one stage: the layers of `chunk`.
+/// The same for the stage with the layers of `chunk`.
 EngineMemory stage_engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, const ModelChunk& chunk,
                                  Bytes granted, const EngineLimits& limits, const EngineTerms& terms);
 

@@ -16,8 +16,8 @@ double normal(Random& random) {
   }
 }
 
-/// Marsaglia & Tsang (2000), "A simple method for generating gamma variables". For a shape below 1, a variate of shape
-/// + 1 times a power of a uniform variate.
+/// Marsaglia & Tsang (2000), "A simple method for generating gamma variables". For a shape below 1, the result is a
+/// variate of shape + 1, multiplied by a power of a uniform variate.
 double gamma(Random& random, double shape) {
   if (shape < 1) {
     const double u = random.uniform();

@@ -1,6 +1,6 @@
 #pragma once
-/// Random numbers that are the same on every machine: an integer generator, and transforms that use
-/// calc/elementary.hpp, since library logarithms may differ between machines in the last bit.
+/// Random numbers that are identical on every machine: an integer generator, and transforms that use
+/// calc/elementary.hpp, because library logarithms may differ between machines in the last bit.
 
 #include <cstdint>
 

@@ -19,18 +19,19 @@ inline constexpr ChainId no_chain = std::numeric_limits<ChainId>::max();
 struct ServerRequest {
   Seconds at{};                    ///< arrival; if the request waits for an answer, the time from that answer
   Count prompt = 1, generate = 1;  ///< tokens, at least 1 each; the prompt's last pass produces the first answer token
-  RequestId after = no_request;    ///< the earlier request whose answer this one waits for
-  ChainId session = no_chain;      ///< its prompt begins with the prompt and answer of the session's last request
-  ChainId prefix = no_chain;       ///< number of the prefix that its prompt begins with
+  RequestId after = no_request;    ///< the earlier request whose answer this request waits for
+  ChainId session = no_chain;      ///< session; the prompt begins with the prompt and answer of the session's
+                                   ///< previous request
+  ChainId prefix = no_chain;       ///< number of the shared prefix with which the prompt begins
   Count prefix_tokens = 0;         ///< length of that prefix
-  int priority = 0;                ///< lower values first, if the server uses priorities
+  int priority = 0;                ///< lower values are served first, if the server uses priorities
 };
 
 /// Times of a request's answer, in ticks from the start of the run; `never`: not yet.
 struct AnswerTimes {
   Ticks sent = never;                 ///< arrival
   Ticks first = never, last = never;  ///< end of the pass that produced the first or the last token
-  Count cached = 0;                   ///< prompt tokens that were in the cache at the request's first admission
+  Count cached = 0;                   ///< prompt tokens found in the cache at the request's first admission
   std::uint32_t preemptions = 0;
   std::uint32_t replica = 0;  ///< replica that produced the last token
 };

@@ -112,7 +112,7 @@ void Scheduler::end_chunks(Ticks end) {
   prompts_.erase(std::remove_if(prompts_.begin(), prompts_.end(), decodes), prompts_.end());
 }
 
-/// Adds the token produced by the pass with a prompt's last chunk.
+/// Adds the token that the pass with a prompt's last chunk produces.
 void Scheduler::give_token(SequenceSlot slot, Ticks end) {
   Sequence& s = sequences_[slot];
   ++s.generated;
@@ -150,7 +150,8 @@ void Scheduler::end_done() {
   padding_work_ = {};
 }
 
-/// Ends a sequence. In a fixed batch, it stays as a row of padding until the batch's last sequence has finished.
+/// Ends a sequence. In a fixed batch, it remains as a row of padding until the last sequence of the batch has
+/// finished.
 void Scheduler::end(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   keep(s, s.computed);

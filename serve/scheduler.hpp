@@ -1,9 +1,9 @@
 #pragma once
 /// Decides the contents of each pass of one engine, in the order of vLLM's V1 scheduler
 /// (vllm/v1/core/sched/scheduler.py, version 0.19): first the sequences in progress, oldest first, each with its next
-/// token or the next chunk of its prompt; then waiting sequences, as long as the limits on tokens, sequences and blocks
-/// allow. If no block is left for a sequence in progress, the newest sequence is preempted, and the pass admits no
-/// sequence. Times are used only to measure gaps between tokens.
+/// token or the next chunk of its prompt; then waiting sequences, within the limits on tokens, sequences and blocks.
+/// If there is no free block for a sequence in progress, the newest sequence is preempted, and the pass admits no
+/// sequence. Times serve only to measure gaps between tokens.
 
 #include <span>
 #include <vector>
@@ -14,7 +14,7 @@
 
 namespace llmcalc {
 
-/// Progress of a request on another engine.
+/// Progress that a request has made on another engine.
 struct Progress {
   Count computed = 0;   ///< tokens whose keys and values arrive with the request
   Count generated = 0;  ///< answer tokens so far
@@ -26,8 +26,8 @@ struct PassEnd {
   std::vector<RequestId> first;  ///< requests that got their first token
   std::vector<RequestId> last;   ///< requests that got their last token on this engine
   Count tokens = 0;              ///< answer tokens
-  /// `tokens` gaps of length `time` between consecutive tokens of a sequence, which ended in the first of the passes.
-  /// In every later pass, each decoding sequence has one more gap, as long as the pass.
+  /// `tokens` gaps of length `time` between consecutive tokens of a sequence that ended in the first of the passes.
+  /// In every later pass, each decoding sequence has one more gap, of the length of the pass.
   struct Gap {
     Count tokens;
     Ticks time;
@@ -42,9 +42,9 @@ struct PassEnds {
 
 class Scheduler {
  public:
-  /// The requests must outlive the scheduler. Preconditions: each arriving request fits into the blocks if no other is
-  /// in progress; lengths and limits are positive; sequences x (1 + drafts) <= pass_tokens; a fixed batch has no
-  /// drafts.
+  /// The requests must outlive the scheduler. Preconditions: each arriving request fits into the blocks if no other
+  /// request is in progress; lengths and limits are positive; sequences x (1 + drafts) <= pass_tokens; a fixed batch
+  /// has no drafts.
   Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<const ServerRequest> requests);
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -56,19 +56,20 @@ class Scheduler {
   /// Decides the next pass and allocates its blocks.
   const PassWork& schedule();
   const PassWork& work() const { return work_; }
-  /// Number of times in a row that the pass can run if no request arrives, with every sequence in it only decoding.
+  /// Number of consecutive times that the pass can run if no request arrives; 1 unless all of its sequences just
+  /// decode.
   Count passes_alike() const;
   CoreGrowth growth() const { return {decoding_.growth(0), decoding_.growth(1)}; }
   /// Records that the pass ran `passes` times, at most passes_alike().
   const PassEnd& finish(Count passes, const PassEnds& ends);
 
   Count in_progress() const { return running_; }
-  /// Number of sequences in progress that are finished but remain as rows of padding in a fixed batch.
+  /// Number of finished sequences that remain in progress as rows of padding in a fixed batch.
   Count answered() const { return static_cast<Count>(padding_.size()); }
   Count waiting() const { return waiting_.size(); }
   Count blocks_used() const { return cache_.used(); }
   Count most_blocks() const { return most_blocks_; }
-  /// A sequence that starts in the decided pass, and the number of its prompt tokens that were in the cache.
+  /// A sequence that starts in the decided pass, and the number of its prompt tokens found in the cache.
   struct Admitted {
     RequestId id;
     Count cached;
@@ -83,17 +84,17 @@ class Scheduler {
   struct Sequence {
     RequestId id = no_request;
     State state = State::waiting;
-    bool served = false;  ///< served in the current pass; used if the pass is decided sequence by sequence
+    bool served = false;  ///< served in the current pass; used only if the pass is decided sequence by sequence
     bool was_preempted = false;
     bool swapped = false;             ///< its cache is in host memory
-    Count computed = 0;               ///< tokens in the cache, while it does not decode
-    Count generated = 0;              ///< answer tokens, while it does not decode
-    Count held = 0;                   ///< blocks outside chains, while it does not decode
+    Count computed = 0;               ///< tokens in the cache; not maintained while it decodes
+    Count generated = 0;              ///< answer tokens; not maintained while it decodes
+    Count held = 0;                   ///< blocks outside chains; not maintained while it decodes
     Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
     BlockCache::Chain prefix = BlockCache::none, own = BlockCache::none;
     Count order = 0;                                ///< position in the order of admission
     Count arrival = 0;                              ///< position in the order of arrival
-    Ticks token = 0;                                ///< time of its last token, while it does not decode
+    Ticks token = 0;                                ///< time of its last token; not maintained while it decodes
     Random random{0};                               ///< for its drafts
     SequenceSlot older = no_slot, newer = no_slot;  ///< neighbors in the list of sequences in progress
   };
@@ -119,7 +120,7 @@ class Scheduler {
   const ServerRequest& request(const Sequence& s) const { return requests_[s.id]; }
   Count all_tokens(const Sequence& s) const { return request(s).prompt + s.generated; }
   Count answer_tokens(const Sequence& s) const { return rules_.prompts_only ? 1 : request(s).generate; }
-  /// Number of decoding sequences, and tokens of each in a pass.
+  /// Number of decoding sequences. decoded_tokens(): tokens of each in a pass.
   Count decoding() const { return decoding_.size() + static_cast<Count>(drafting_.size()); }
   Count decoded_tokens() const { return 1 + rules_.speculation.length; }
   Count blocks(Count tokens) const { return blocks_of(rules_, reach_, tokens); }
@@ -182,7 +183,8 @@ class Scheduler {
   WaitingQueue waiting_;
   std::vector<Sequence> sequences_;
   std::vector<SequenceSlot> unused_, prompts_, stalled_, done_, padding_;
-  std::vector<SequenceSlot> drafting_;  ///< sequences that decode with drafts; the others are in decoding_
+  std::vector<SequenceSlot> drafting_;  ///< sequences that decode with drafts; all other decoding sequences are in
+                                        ///< decoding_
   std::vector<Chunk> chunks_;
   std::vector<Admitted> admitted_;
   std::vector<RequestId> preempted_;
@@ -190,11 +192,11 @@ class Scheduler {
     SequenceSlot slot;
     Ticks token;
   };
-  std::vector<Joined> joined_;  ///< sequences whose last token is not from the last decode pass
+  std::vector<Joined> joined_;  ///< decoding sequences whose last token does not come from the last decode pass
   SequenceSlot oldest_ = no_slot, newest_ = no_slot;
   Count running_ = 0, budget_ = 0, order_ = 0, arrivals_ = 0, moved_blocks_ = 0, most_blocks_ = 0;
   bool decodes_ = false;  ///< the decided pass has decoding sequences
-  bool filling_ = true;   ///< fixed batches: the current one has not begun to decode
+  bool filling_ = true;   ///< fixed batches: the current batch has not begun to decode
   Ticks decoded_ = 0;     ///< end of the last decode pass
   std::array<CoreWork, reach_kinds> padding_work_{};
   PassWork work_;

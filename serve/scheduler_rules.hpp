@@ -13,7 +13,8 @@ namespace llmcalc {
 enum class Batching : std::uint8_t {
   continuous,     ///< prompt chunks and decoding sequences in one pass (vLLM V1)
   prompts_first,  ///< prompt-only passes while a prompt can be admitted, otherwise decode passes (vLLM V0)
-  fixed           ///< a batch is admitted when the previous one has ended; sequences that end early remain as padding
+  fixed           ///< a batch is admitted when the previous batch has ended; sequences that end early remain as
+                  ///< padding
 };
 template <>
 inline constexpr auto choices<Batching> =
@@ -22,7 +23,7 @@ inline constexpr auto choices<Batching> =
 
 enum class Admission : std::uint8_t {
   first_come,  ///< in order of arrival; preempts the newest sequence in progress
-  priority     ///< by priority, then arrival; preempts the last sequence in this order
+  priority     ///< by priority, then by arrival; preempts the last sequence in this order
 };
 template <>
 inline constexpr auto choices<Admission> =
@@ -44,30 +45,31 @@ struct SchedulerRules {
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;
   bool prompts_only = false;      ///< requests leave for a decode engine after their first token
-  bool whole_prompt_fits = true;  ///< admits a chunked prompt only if all of it fits (vLLM since 0.18)
+  bool whole_prompt_fits = true;  ///< admits a chunked prompt only if the whole prompt fits (vLLM since 0.18)
 
-  // the cache: a sequence of c tokens has ceil(c / block_tokens) blocks for every group of layers that see all tokens;
-  // ceil(c / limited_block_tokens) blocks for every group of limited reach, at most one more than its window needs; and
-  // blocks for its states
+  // Cache: a sequence of c tokens has ceil(c / block_tokens) blocks for every group of layers that see all tokens,
+  // ceil(c / limited_block_tokens) blocks for every group of limited reach, but at most one more than its window
+  // needs, and blocks for its states.
   Count block_tokens = 16;
   Count limited_block_tokens = 0;  ///< tokens per block of limited reach; 0: block_tokens. All blocks have the same
                                    ///< size in bytes, so layers with fewer bytes per token have more tokens per block
   Count blocks = Count{1} << 40;   ///< blocks in the cache of one rank
   Bytes block{};                   ///< bytes of a block on one device
-  Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); at least one of whole reach,
-                                               ///< unless the cache holds only states or windows
+  Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache): at least one group of
+                                               ///< whole reach, unless the cache holds only states or windows
   Count state_blocks = 0;                      ///< per sequence, for the states of linear attention
-  bool prefix_cache = false;                   ///< caches blocks of finished requests until evicted; whole reach only
+  bool prefix_cache = false;                   ///< keeps blocks of finished requests until they are evicted; only
+                                               ///< layers of whole reach
   Speculation speculation{};
 };
 
-/// The rules for a cache that holds only recurrent states: a block is one state of `each` bytes, and `states` of them
+/// The rules for a cache that holds only recurrent states: a block is one state of `each` bytes, and `states` states
 /// fit, regardless of sequence length. Prompts are not cached.
 SchedulerRules of_states_alone(SchedulerRules rules, Count states, Bytes each = {});
 /// Number of blocks that a sequence uses for its first `tokens` tokens.
 Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
-/// Maximum number of blocks of a sequence of `tokens` tokens, reached during prefill: a group of limited reach then
-/// also stores the tokens of the pass (vLLM, SlidingWindowSpec.max_memory_usage_bytes).
+/// Maximum number of blocks of a sequence of `tokens` tokens. The maximum is reached during prefill, when a group of
+/// limited reach also stores the tokens of the pass (vLLM, SlidingWindowSpec.max_memory_usage_bytes).
 Count most_blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens);
 /// Tokens per block in the groups of limited reach.
 constexpr Count limited_block(const SchedulerRules& rules) {

@@ -41,7 +41,7 @@ void Scheduler::serve(const Served& who) {
   if (!serve_all(who)) serve_in_order(who);
 }
 
-/// Serves all sequences in progress if blocks suffice; otherwise serves no sequence and returns false.
+/// Serves all sequences in progress if there are enough blocks; otherwise serves no sequence and returns false.
 bool Scheduler::serve_all(const Served& who) {
   Count need = who.decoding ? decoding_.new_blocks() + drafting_blocks() : 0;
   Count budget = budget_ - (who.decoding ? decoding() * decoded_tokens() : 0);
@@ -66,7 +66,7 @@ bool Scheduler::serve_all(const Served& who) {
   return true;
 }
 
-/// Serves sequences one after another, preempting others if blocks run out.
+/// Serves sequences in order, and preempts others if blocks run out.
 void Scheduler::serve_in_order(const Served& who) {
   for (SequenceSlot i = oldest_; i != no_slot; i = sequences_[i].newer) sequences_[i].served = false;
   for (SequenceSlot i = oldest_; i != no_slot; i = sequences_[i].newer) {
@@ -98,7 +98,7 @@ bool Scheduler::serve_next(SequenceSlot slot) {
   return true;
 }
 
-/// Number of tokens in the next chunk of a sequence that has `computed` tokens in the cache.
+/// Number of tokens in the next prompt chunk of a sequence with `computed` tokens in the cache.
 Count Scheduler::chunk(const Sequence& s, Count computed, Count budget) const {
   const Count left = all_tokens(s) - computed;
   return std::min(rules_.chunk_tokens > 0 ? std::min(left, rules_.chunk_tokens) : left, budget);
@@ -148,7 +148,7 @@ void Scheduler::preempt(SequenceSlot slot) {
   preempted_.push_back(s.id);
 }
 
-/// Removes a sequence from the pass, but keeps its blocks.
+/// Removes a sequence from the pass without freeing its blocks.
 void Scheduler::unserve(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   if (!s.served) return;
@@ -252,7 +252,7 @@ void Scheduler::add_decoding(PassWork& w) const {
   }
 }
 
-/// Number of identical passes until a sequence ends or blocks run out.
+/// Number of passes with the same sequences until one ends or blocks run out.
 Count Scheduler::passes_alike() const {
   if (!chunks_.empty() || !stalled_.empty() || !preempted_.empty() || !decodes_ || rules_.speculation.on()) return 1;
   const Count most = decoding_.passes_alike(), room = cache_.available();

@@ -42,7 +42,7 @@ void TokenGaps::add(Ticks first, Ticks last, Ticks all, Count n, Count tokens) {
     const double until = step > 0 ? (bin_end(bin) - from) / step : static_cast<double>(n);
     const Count end = until < static_cast<double>(n) ? std::max(i + 1, static_cast<Count>(until) + 1) : n;
     const Ticks passes = end - i,
-                steps = passes * (i + end - 1) / 2;  // passes i to end - 1, and their sum
+                steps = passes * (i + end - 1) / 2;  // passes i to end - 1; sum of their indices
     bins_[bin].gaps += (end - i) * tokens;
     bins_[bin].sum += tokens * (passes * first + (n > 1 ? (last - first) / (n - 1) * steps : 0));
     i = end;
@@ -70,7 +70,7 @@ Seconds TokenGaps::percentile(double percent) const {
   return {};
 }
 
-/// Adds the share of a stretch that falls into sample i.
+/// Adds the fraction `share` of a stretch to sample i.
 void ServerTimeline::add(const Stretch& s, std::size_t i, double share) {
   Sample& sum = sums_[i];
   const double time = share * seconds(s.end - s.start).value;
@@ -157,7 +157,7 @@ Spread spread_of(const TokenGaps& g) {
   return {g.mean(), g.percentile(50), g.percentile(90), g.percentile(95), g.percentile(99), g.percentile(99.9)};
 }
 
-/// The times of all requests.
+/// The latencies of all requests.
 struct RequestSpan {
   std::vector<Seconds> first, per_token, whole;
 };
@@ -177,7 +177,7 @@ bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& reque
 
 namespace {
 
-/// The part (from, to] of a run.
+/// The interval (from, to] of a run.
 struct RunWindow {
   Ticks from = 0, to = 0;
 };
@@ -190,8 +190,8 @@ RunWindow whole(const ServerRun& run) {
   return all;
 }
 
-/// The interval from the n-th answer, n being the number of users, to the last answer after which another request was
-/// sent. Empty if there are fewer than n answers.
+/// The interval from the n-th answer, where n is the number of users, to the last answer after which a user sent
+/// another request. Empty if there are fewer than n answers.
 RunWindow while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
   std::vector<Ticks> ends;
   Ticks last = 0;
@@ -220,7 +220,7 @@ CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requ
   return c;
 }
 
-/// The answers that rates are computed from. `answered`: number of answered requests, at least one.
+/// The answers from which rates are computed. `answered`: number of answered requests, at least one.
 CountedAnswers counted(const ServerRun& run, const RequestTraffic& traffic, const Slo& slo, Count answered) {
   if (traffic.users > 0) {
     const RunWindow s = while_all_ask(run, traffic);

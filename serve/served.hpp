@@ -12,7 +12,7 @@
 
 namespace llmcalc {
 
-/// One or several identical passes of one replica, for an event log.
+/// One pass of a replica, or several consecutive passes with the same sequences, for an event log.
 struct PassRecord {
   std::uint32_t replica = 0, rank = 0;
   Ticks start = 0, end = 0;
@@ -32,8 +32,8 @@ class TokenGaps {
   Count size() const { return size_; }
   Ticks sum() const { return sum_; }
   Seconds mean() const;
-  /// The gap that `percent` of all gaps do not exceed, 0 < percent < 100, within 1 %. Returns the mean of its bin's
-  /// gaps, so the result is between the smallest and the largest gap.
+  /// The gap that `percent` of all gaps do not exceed, 0 < percent < 100, within 1 %. Returns the mean gap of its
+  /// bin, so the result is between the smallest and the largest gap.
   Seconds percentile(double percent) const;
 
  private:
@@ -56,12 +56,12 @@ struct Sample {
   double prompt_tokens = 0, tokens = 0;  ///< prompt tokens computed, and answer tokens, in the whole interval
 };
 
-/// Integral of one of Sample's averages over a time interval; the average is constant within a sample. `samples`: in
-/// order of time.
+/// Integral of a member of Sample over a time interval; the value is constant within a sample. Precondition:
+/// `samples` are in order of time.
 double integral(std::span<const Sample> samples, Seconds from, Seconds to, double Sample::*of);
 
-/// Timeline of a run: at most 512 samples of equal length, which doubles as the run grows; the last sample ends with
-/// the run.
+/// Timeline of a run: at most 512 samples of equal length. The length doubles as the run grows; the last sample ends
+/// with the run.
 class ServerTimeline {
  public:
   struct Stretch {
@@ -92,7 +92,7 @@ struct ServerRun {
   Ticks presence = 0;       ///< time from arrival to the last token, summed over requests
   Count prompt_tokens = 0;  ///< prompt tokens computed, including recomputation after preemption
   Count tokens = 0;         ///< answer tokens
-  Count most_blocks = 0;    ///< maximum number of blocks in use at the same time on one rank
+  Count most_blocks = 0;    ///< maximum number of blocks in use on one rank
   bool stopped = false;     ///< the run ended before all requests were answered
 };
 
@@ -105,19 +105,20 @@ struct Spread {
 Seconds percentile(std::span<const Seconds> values, double percent);
 Spread spread(std::vector<Seconds> values);
 
-/// Limits on the time to the first token and on the mean time per token after it. A request must meet both.
+/// Limits on the time to the first token and on the mean time per further token. A request must meet both.
 struct Slo {
   Seconds first_token{1e300}, per_token{1e300};
 };
 /// Whether the answer to a request meets the limits. Precondition: the request is answered.
 bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& request);
 
-/// The answers that rates are computed from: answers whose last token falls into an interval.
+/// The answers from which rates are computed: answers whose last token falls into an interval.
 ///
-/// For a closed loop, the interval begins when there are as many answers as users, and ends with the last answer after
-/// which another request was sent: before the interval, users are still starting; after it, fewer and fewer users send
-/// requests. Both bounds are ends of answers; the first answer is excluded and the last included. If the interval
-/// contains less than half of all answers, and for other traffic, it is the whole run.
+/// For a closed loop, the interval begins when the number of answers reaches the number of users, and ends with the
+/// last answer after which another request was sent. Before the interval, users are still starting; after it, fewer
+/// and fewer users send requests. Both bounds are ends of answers; the first answer is excluded and the last
+/// included. For all other traffic, and if the interval would contain less than half of all answers, it is the whole
+/// run.
 struct CountedAnswers {
   Seconds begin{}, time{};                            ///< start and length of the interval
   Count requests = 0, prompt_tokens = 0, tokens = 0;  ///< requests answered in the interval, and their tokens
@@ -134,13 +135,13 @@ struct Served {
   Spread gap;                                                ///< between consecutive tokens, over all tokens
   Spread latency;                                            ///< from arrival to the last token
   Seconds duration{};                                        ///< from the first arrival to the last token
-  CountedAnswers counted;                                    ///< the answers that rates are computed from
+  CountedAnswers counted;                                    ///< the answers from which rates are computed
   double prompt_rate = 0, token_rate = 0, request_rate = 0;  ///< per second: prompt tokens, answer tokens, requests
   double goodput = 0;                                        ///< requests per second that meet the limits
   double met = 0;                                            ///< share of requests that meet the limits
   Count preemptions = 0;
   double cached = 0;       ///< share of prompt tokens that were in the cache
-  double utilization = 0;  ///< share of the counted time in which a replica runs passes, averaged over replicas
+  double utilization = 0;  ///< fraction of the counted time in which a replica runs passes, averaged over replicas
 };
 Served served(const ServerRun& run, const RequestTraffic& traffic, Count replicas, const Slo& slo = {});
 

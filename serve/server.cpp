@@ -30,7 +30,7 @@ Count Server::waiting() const {
   return n;
 }
 
-/// Adds a request. It can be admitted when the running pass ends, so later passes are canceled.
+/// Adds a request. The pass after the running one can admit it, so the remaining passes of the series are canceled.
 void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
   least_loaded().arrive(id, progress);
   if (!passing_) return;
@@ -38,8 +38,8 @@ void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
   keep_until(now);
 }
 
-/// Shortens the series of passes in progress to the fewest passes that last until `now`. Passes are nearly equal, so
-/// the first guess is close.
+/// Shortens the series of passes in progress to the fewest passes that last until `now`. All passes take nearly the
+/// same time, so the first guess is close.
 void Server::keep_until(Ticks now) {
   Count too_few = 0;
   Ticks too_early = start_;
@@ -64,7 +64,7 @@ void Server::start(Ticks now) {
   came_.clear();
 }
 
-/// Sets the expert rows of each rank: experts process the rows of all ranks, spread evenly.
+/// Sets the expert rows of each rank: the rows of all ranks are spread evenly over the experts.
 void Server::share_experts() {
   if (works_.size() == 1) return;
   Count rows = 0;
@@ -76,7 +76,7 @@ void Server::share_experts() {
 /// all passes (passes_alike).
 Ticks Server::duration(Count passes) const { return times_.passes(works_[lead_], ranks_[lead_].growth(), passes); }
 
-/// Number of passes in a row with the same sequences and the same slowest rank; stores this rank in lead_.
+/// Number of consecutive passes with the same sequences and the same slowest rank, which is stored in lead_.
 Count Server::passes_alike() {
   Count passes = Count{1} << 40;
   for (const Scheduler& s : ranks_)
@@ -87,9 +87,9 @@ Count Server::passes_alike() {
   return passes;
 }
 
-/// Finds the rank that is slowest in the first pass and, among equals, in the last. Returns whether it is the slowest
-/// in all passes. This holds if it is also the slowest in the last pass and its time is linear in between, since the
-/// times of other ranks are convex.
+/// Finds the slowest rank of the first pass; ties are broken by the last pass. Returns whether it is the slowest in
+/// all passes. This is the case if it is also the slowest in the last pass and its time grows linearly in between,
+/// because the times of other ranks are convex.
 bool Server::leads_throughout(Count passes) {
   const auto at = [&](std::size_t i, Count n) { return times_.pass(grown(works_[i], ranks_[i].growth(), n)); };
   Ticks first = -1, last = -1, longest = -1;  // the lead's first and last pass; the longest last pass of all ranks
@@ -165,7 +165,7 @@ void Server::note_decisions(ServerRun& run, const Scheduler& rank) const {
   for (const RequestId id : rank.preempted()) ++run.answers[id].preemptions;
 }
 
-/// Records results. Passes after the first produce one token for every decoding sequence and have no other result.
+/// Records results. Passes after the first only produce one token for every decoding sequence.
 void Server::note_end(ServerRun& run, const PassEnd& end, const PassEnds& ends, const LaterPasses& later) const {
   for (const RequestId id : end.first) run.answers[id].first = ends.last + times_.request;
   for (const RequestId id : end.last) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Simulation of one replica: a scheduler, or data-parallel attention ranks that step together, and the times of
-/// passes.
+/// Simulation of one replica: one scheduler, or several for data-parallel attention ranks that step together, and the
+/// times of passes.
 
 #include <deque>
 #include <functional>
@@ -14,8 +14,8 @@ namespace llmcalc {
 
 struct EngineRules {
   SchedulerRules scheduler{};
-  Count ranks = 1;  ///< data-parallel attention ranks: each has separate requests, blocks and limits, and all wait for
-                    ///< the slowest, because they exchange tokens for experts; for a pipeline, its micro-batches
+  Count ranks = 1;  ///< data-parallel attention ranks, each with separate requests, blocks and limits; all wait for
+                    ///< the slowest, because they exchange tokens for experts. For a pipeline: its micro-batches
 };
 
 class Server {
@@ -47,7 +47,7 @@ class Server {
   Count passes_alike();
   bool leads_throughout(Count passes);
   Scheduler& least_loaded();
-  /// Durations of the passes in progress after the first; valid until a sequence leaves the slowest rank.
+  /// Durations of the passes in progress after the first pass; valid until a sequence leaves the slowest rank.
   struct LaterPasses {
     Ticks second = 0, last = 0, all = 0;
   };

@@ -36,7 +36,7 @@ ServerRequest drawn_request(const Distribution& prompt, const Distribution& gene
   return r;
 }
 
-/// Calls `asked` before every 65536th request except the first, without which there would be no traffic.
+/// Calls `asked` before every 65536th request, but not before the first, because traffic has at least one request.
 bool goes_on(const std::function<bool()>& asked, Count i) { return !asked || i == 0 || i % 65536 != 0 || asked(); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// Requests over time: a given list, or drawn from distributions.
+/// Requests over time, from a given list or drawn from distributions.
 
 #include <functional>
 #include <optional>
@@ -12,9 +12,10 @@
 
 namespace llmcalc {
 
-/// Requests and their senders. Without users, each request arrives at its own time; requests that do not wait for an
-/// answer are in order of arrival. With N users, the first N of these requests arrive at their own times; each later
-/// one, in order, follows the next answer that no request waits for, and its time counts from that answer.
+/// Requests and the number of their senders. Without users, each request arrives at its time ServerRequest::at;
+/// requests that do not wait for an answer are in order of arrival. With N users, the first N of these requests
+/// arrive at their times. Each later one, in order, follows the next answer that no other request waits for, and its
+/// time counts from that answer.
 struct RequestTraffic {
   std::vector<ServerRequest> requests;
   Count users = 0;
@@ -24,8 +25,10 @@ struct RequestTraffic {
 struct Distribution {
   enum class Kind : std::uint8_t { constant, exponential, gamma, log_normal, uniform, histogram } kind = Kind::constant;
   double mean = 0;
-  double spread = 0;  ///< gamma, log-normal: standard deviation over the mean; uniform: half the width over the mean
-  std::vector<std::pair<double, double>> bins{};  ///< histogram: upper end and weight, ascending; uniform within a bin
+  double spread = 0;  ///< gamma, log-normal: standard deviation divided by the mean; uniform: half of the width
+                      ///< divided by the mean
+  std::vector<std::pair<double, double>> bins{};  ///< histogram: upper end and weight of each bin, ascending; uniform
+                                                  ///< within a bin
 };
 double draw(const Distribution& d, Random& random);
 /// The mean of the distribution.
@@ -33,20 +36,20 @@ double mean(const Distribution& d);
 
 /// Open traffic: `count` sessions begin at drawn intervals (exponential for Poisson arrivals). Each has `turns`
 /// requests; every request after the first arrives `think` seconds after the previous answer, and its prompt consists
-/// of all previous tokens and a new part.
+/// of all earlier tokens of the session and a new part.
 struct OpenTraffic {
   Count count = 0;
   Distribution interval{};
   Distribution prompt{}, generate{};
   Count turns = 1;
   Distribution think{};
-  Count prefix_tokens = 0;  ///< shared beginning of every prompt (a system prompt), not counted in `prompt`
+  Count prefix_tokens = 0;  ///< tokens of a prefix that all prompts share (a system prompt), in addition to `prompt`
   std::uint64_t seed = 0;
   std::function<bool()> goes_on{};  ///< called occasionally; returns false to stop drawing
 };
 RequestTraffic open_traffic(const OpenTraffic& t);
 
-/// A closed loop of users, each of whom sends the next request `think` seconds after an answer, until `count` requests
+/// A closed loop of users. Each user sends the next request `think` seconds after an answer, until `count` requests
 /// have been sent.
 struct ClosedTraffic {
   Count users = 1, count = 0;

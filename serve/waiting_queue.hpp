@@ -1,5 +1,5 @@
 #pragma once
-/// Sequences that wait for admission, in order of arrival with preempted ones first, or by priority.
+/// Sequences that wait for admission: in order of arrival, with preempted sequences first, or by priority.
 
 #include <algorithm>
 #include <deque>

@@ -6,8 +6,8 @@
 
 namespace llmcalc {
 
-/// Time to send a request's keys and values to a decode engine: `wait`, plus `token` per prompt token. A prefill engine
-/// sends one request after another. Excludes the blocks that a request occupies on the prefill engine until its
+/// Time to send a request's keys and values to a decode engine: `wait`, plus `token` per prompt token. A prefill
+/// engine sends requests one at a time. Not modeled: blocks that a request occupies on the prefill engine until its
 /// transfer ends, and overlap of the transfer with the computation of later layers.
 struct CacheTransfer {
   Ticks wait = 0, token = 0;

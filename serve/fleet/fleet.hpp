@@ -1,5 +1,5 @@
 #pragma once
-/// Replicas with a router, and the loop that runs them.
+/// A fleet: replicas of an engine behind a router.
 
 #include <functional>
 
@@ -11,8 +11,8 @@ namespace llmcalc {
 enum class Routing : std::uint8_t {
   round_robin,
   least_loaded,  ///< the replica with the fewest waiting and running requests
-  prefix_aware   ///< the last replica of the session, otherwise the least loaded replica that had the prefix, unless it
-                 ///< is much busier than others
+  prefix_aware   ///< the last replica of the session or, for a new session, the least loaded replica that has had the
+                 ///< prefix; the least loaded of all replicas if that one is much busier
 };
 template <>
 inline constexpr auto choices<Routing> =
@@ -27,7 +27,7 @@ struct Fleet {
 
 /// Callbacks of a running simulation.
 struct ServerWatch {
-  std::function<void(const PassRecord&)> pass{};  ///< called at the end of each series of identical passes
+  std::function<void(const PassRecord&)> pass{};  ///< called at the end of each series of equal passes
   /// Called occasionally with the number of answered requests and the total number of requests; returns false to stop.
   std::function<bool(Count, Count)> goes_on{};
   std::function<bool(RequestId, const AnswerTimes&)> answered{};  ///< called with each answer; returns false to stop
@@ -38,10 +38,11 @@ struct ServerWatch {
 ServerRun serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic,
                 const ServerWatch& watch = {});
 
-/// The engine with its ranks divided into the micro-batches of a pipeline, one per stage, each with an equal part of a
-/// rank's sequences and blocks; fewer micro-batches if a part could not hold a sequence of `longest` tokens. vLLM fills
-/// a pass with all sequences that are in no other pass (V1 core.py, step_with_batch_queue); this function assumes that
-/// sequences arrive one after another, which makes the parts equal. Precondition: stages above 0.
+/// The engine with every rank divided into the micro-batches of a pipeline, one per stage. Each has an equal part of
+/// the rank's sequences and blocks; there are fewer micro-batches if a part could not hold a sequence of `longest`
+/// tokens. vLLM fills a pass with all sequences that are not in another pass (V1 core.py, step_with_batch_queue).
+/// This function assumes that sequences arrive one at a time, which makes the parts equal. Precondition: stages above
+/// 0.
 EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Count stages, Count longest);
 
 /// Length of the longest sequence that fits, prompt and answer together; any_length if a sequence's memory does not
@@ -49,10 +50,10 @@ EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Co
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach);
 inline constexpr Count any_length = Count{1} << 40;
 
-/// Number of whole blocks of a prefix of `prefix` tokens that all sequences share and the cache stores once; 0 without
-/// a prefix cache. Excludes groups of limited reach, whose blocks are per sequence.
+/// Number of whole blocks of a prefix of `prefix` tokens, which all sequences share and the cache stores once; 0
+/// without a prefix cache. Excludes groups of limited reach, whose blocks are per sequence.
 Count shared_blocks(const SchedulerRules& rules, Count prefix);
-/// Maximum number of sequences of `tokens` tokens in progress at once; all of them share their first `prefix` tokens.
+/// Maximum number of concurrent sequences of `tokens` tokens. All sequences share their first `prefix` tokens.
 Count most_sequences(const SchedulerRules& rules, const Reach& reach, Count tokens, Count prefix = 0);
 
 }  // namespace llmcalc

@@ -75,7 +75,7 @@ void FleetLoop::finish(std::uint32_t replica) {
   changed_.push_back(replica);
 }
 
-/// Handles a request that leaves a replica: it is finished, or continues in the second fleet.
+/// Handles a request that leaves a replica: it is either finished or continues in the second fleet.
 void FleetLoop::leave(Pool& pool, RequestId id) {
   const AnswerTimes& a = run_.answers[id];
   pool.router.done(a.replica - pool.first);
@@ -86,8 +86,8 @@ void FleetLoop::leave(Pool& pool, RequestId id) {
   if (watch_.answered && !watch_.answered(id, a)) run_.stopped = true;
 }
 
-/// Sends a request's keys and values, which are complete at the end of the pass. The request's time outside passes does
-/// not delay the transfer, because it is spent on the way to the user.
+/// Sends a request's keys and values, which are complete at the end of the pass. The request's time outside passes
+/// does not delay the transfer, because it is spent on the way to the user.
 void FleetLoop::send(Pool& from, RequestId id) {
   AnswerTimes& a = run_.answers[id];
   const Ticks computed = a.last - from.request;
@@ -105,7 +105,7 @@ void FleetLoop::land(Ticks now) {
   give(pools_.back(), id, now, {requests_[id].prompt, 1, token});
 }
 
-/// Calls the watch once per 1024 events.
+/// Calls the watch at every 1024th event.
 bool FleetLoop::goes_on() {
   if (run_.stopped) return false;
   if (!watch_.goes_on || ++times_asked_ % 1024 != 0) return true;

@@ -23,7 +23,7 @@ class FleetLoop {
     Router router;
     std::deque<Server> servers;
     CacheTransfer transfer;
-    Ticks request;               ///< PassTimes::request of its engines
+    Ticks request;               ///< PassTimes::request of the engines
     std::vector<Ticks> sending;  ///< end of each replica's transfers
     std::uint32_t first = 0;     ///< number of its first replica
   };
@@ -33,7 +33,7 @@ class FleetLoop {
     bool operator>(const Traveling& o) const { return time != o.time ? time > o.time : id > o.id; }
   };
 
-  /// The end of a replica's passes, as expected when the entry was created.
+  /// The end of a replica's passes, as expected at the time of the entry.
   struct PassesEnd {
     Ticks time;
     std::uint32_t replica;
@@ -59,7 +59,7 @@ class FleetLoop {
   std::deque<Pool> pools_;
   std::priority_queue<Traveling, std::vector<Traveling>, std::greater<>> traveling_;
   std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< may contain outdated entries
-  std::vector<std::uint32_t> changed_;  ///< replicas with events since passes were last started; they may start a pass
+  std::vector<std::uint32_t> changed_;  ///< replicas with new events, which may start a pass
   ServerRun run_;
   std::uint32_t replicas_ = 0;
   Count answered_ = 0, times_asked_ = 0;

@@ -8,7 +8,7 @@ std::size_t Router::least_loaded() const {
   return static_cast<std::size_t>(std::min_element(loads_.begin(), loads_.end()) - loads_.begin());
 }
 
-/// The last replica of the session; otherwise the least loaded replica that had the prefix.
+/// The last replica of the session; without one, the least loaded replica that has had the prefix.
 std::optional<std::size_t> Router::home(const ServerRequest& r) const {
   if (r.session != no_chain && r.session < of_session_.size() && of_session_[r.session] > 0)
     return of_session_[r.session] - 1;
@@ -17,8 +17,8 @@ std::optional<std::size_t> Router::home(const ServerRequest& r) const {
   return *std::min_element(had.begin(), had.end(), [&](std::size_t a, std::size_t b) { return loads_[a] < loads_[b]; });
 }
 
-/// Returns home(), or the least loaded replica if home() is empty or has more than twice the requests of the least
-/// loaded plus 8, in which case a cache hit does not make up for the queue.
+/// Returns home(), or the least loaded replica if home() is empty or too busy: a cache hit does not make up for a
+/// queue of more than twice the least loaded replica's requests plus 8.
 std::size_t Router::near_prefix(const ServerRequest& r) {
   const auto known = [](auto& all, ChainId n) -> auto& {
     if (n >= all.size()) all.resize(n + 1);

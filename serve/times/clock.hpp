@@ -1,6 +1,6 @@
 #pragma once
-/// The clock of a simulated server. It counts in integers, so the sum of pass times does not depend on the grouping or
-/// the machine.
+/// The clock of a simulated server. It counts in integers, so a sum of pass times does not depend on the order of
+/// addition or on the machine.
 
 #include "calc/units.hpp"
 

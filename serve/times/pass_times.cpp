@@ -46,7 +46,7 @@ Ticks longest(const CoreTimes& lines, const CoreWork& work) {
 /// The sum of n terms first, first + slope, ...
 Ticks series(Ticks first, Ticks slope, Count n) { return n * first + slope * (static_cast<Ticks>(n) * (n - 1) / 2); }
 
-/// The line with the longest time for the given work; among equals, the one that grows fastest.
+/// The line with the longest time for the given work; among equal lines, the one that grows fastest.
 const CoreRate& leading(const CoreTimes& lines, const CoreWork& work, const CoreWork& growth) {
   const CoreRate* best = lines.begin();
   Ticks most = best->at(work);
@@ -59,7 +59,7 @@ const CoreRate& leading(const CoreTimes& lines, const CoreWork& work, const Core
   return *best;
 }
 
-/// Number of passes, at most n, until another line overtakes the leading one.
+/// Number of passes, at most n, until another line overtakes the leading line.
 Count until_overtaken(const CoreTimes& lines, const CoreRate& lead, const CoreWork& work, const CoreWork& growth,
                       Count n) {
   const Ticks slope = lead.slope(growth), time = lead.at(work);
@@ -72,7 +72,7 @@ Count until_overtaken(const CoreTimes& lines, const CoreRate& lead, const CoreWo
   return n;
 }
 
-/// Time of the attention cores in n passes, each with `growth` more work than the one before.
+/// Time of the attention cores in n passes, each with `growth` more work than the previous pass.
 Ticks cores(const CoreTimes& lines, CoreWork work, const CoreWork& growth, Count n) {
   if (work.queries == 0 || lines.empty()) return 0;
   if (n == 1) return longest(lines, work);

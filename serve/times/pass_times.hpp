@@ -20,15 +20,16 @@
 
 namespace llmcalc {
 
-/// Number of layer kinds by reach. The reach of a layer is the set of tokens that a token attends to. Kind 0: all
-/// tokens before it; kind 1: tokens within the model's limited reach (a window or a chunk).
+/// Number of layer kinds by reach, the range of tokens that a token attends to. Kind 0: all earlier tokens. Kind 1:
+/// tokens within the model's limited reach (a window or a chunk).
 inline constexpr std::size_t reach_kinds = 2;
 
 /// Work of attention cores in the layers of one kind of reach.
 struct CoreWork {
   Count queries = 0;  ///< new tokens
   Count keys = 0;     ///< cached tokens read, including the new ones, summed over sequences
-  Count pairs = 0;    ///< query-key pairs: as many as keys for a decoding sequence; for a chunk see chunk_work()
+  Count pairs = 0;    ///< query-key pairs: equal to `keys` for decoding sequences; for prompt chunks, see
+                      ///< chunk_work()
   constexpr CoreWork& operator+=(const CoreWork& o) {
     queries += o.queries;
     keys += o.keys;
@@ -39,8 +40,8 @@ struct CoreWork {
 };
 constexpr CoreWork operator*(Count n, const CoreWork& w) { return {n * w.queries, n * w.keys, n * w.pairs}; }
 
-/// Core work of n prompt tokens after `past` earlier ones: n past + n (n + 1) / 2 pairs if every token attends to all
-/// tokens before it.
+/// Core work of n prompt tokens after `past` earlier tokens: n past + n (n + 1) / 2 pairs if every token attends to
+/// all earlier tokens and itself.
 CoreWork chunk_work(Count past, Count n, const Reach& reach);
 
 /// Work of one pass.
@@ -52,13 +53,13 @@ struct PassWork {
   Count sampled = 0;        ///< rows of the head: one per sequence whose prompt ends, and one per decoded token
   Count drafting = 0;       ///< sequences for which drafts are proposed
   Count moved_blocks = 0;   ///< cache blocks moved to or from the host
-  std::optional<Count> expert_rows{};  ///< rows whose experts the rank computes; absent: its own rows
+  std::optional<Count> expert_rows{};  ///< rows for which the rank runs experts; absent: its own rows
   std::array<CoreWork, reach_kinds> prompts{}, decodes{};
   constexpr Count rows() const { return prompt_tokens + decoded; }
   constexpr bool operator==(const PassWork&) const = default;
 };
 
-/// Growth of the decoding core work per pass.
+/// Growth of the core work of decoding sequences from one pass to the next.
 using CoreGrowth = std::array<CoreWork, reach_kinds>;
 /// The work after `n` passes.
 PassWork grown(PassWork work, const CoreGrowth& growth, Count n);
@@ -87,26 +88,26 @@ class PassRowTimes {
 struct CoreRate {
   Ticks constant = 0, query = 0, key = 0, pair = 0;
   constexpr Ticks at(const CoreWork& w) const { return constant + w.queries * query + w.keys * key + w.pairs * pair; }
-  /// The part of the duration that is proportional to the work.
+  /// The part of the duration that is proportional to the work, without the constant.
   constexpr Ticks slope(const CoreWork& w) const { return at(w) - constant; }
 };
 /// The maximum of up to four lines: compute, memory, a floor. Zero without work.
 using CoreTimes = InplaceVector<CoreRate, 4>;
 
-/// Durations of attention cores that are not described by lines, such as measured durations.
+/// Durations of attention cores that lines (CoreTimes) do not describe, such as measured durations.
 class MeasuredCores {
  public:
   MeasuredCores() = default;
   MeasuredCores(const MeasuredCores&) = delete;
   MeasuredCores& operator=(const MeasuredCores&) = delete;
   virtual ~MeasuredCores() = default;
-  /// Duration of the cores in `n` passes in a row, with the arguments of PassTimes::passes().
+  /// Duration of the cores in `n` consecutive passes, with the arguments of PassTimes::passes().
   virtual Ticks passes(const PassWork& work, const CoreGrowth& growth, Count n) const = 0;
 };
 
 /// Durations of the parts of a pass.
 struct PassTimes {
-  PassRowTimes rows;     ///< everything not listed below, by the pass's rows; includes the engine's overhead per pass
+  PassRowTimes rows;     ///< everything not listed below, by number of rows; includes the engine's overhead per pass
   PassRowTimes experts;  ///< experts sharded across ranks, by mean rows per rank
   PassRowTimes head;     ///< the head, by sampled rows
   PassRowTimes drafts;   ///< proposing drafts, by number of sequences
@@ -118,16 +119,17 @@ struct PassTimes {
   Ticks request = 0;      ///< per request outside passes; delays no other request
 
   Ticks pass(const PassWork& work) const;
-  /// Duration of `n` passes in a row, n >= 1: the first with `work`, each later one with `growth` more decoding core
+  /// Duration of `n` >= 1 consecutive passes: the first with `work`, each later pass with `growth` more decoding core
   /// work.
   Ticks passes(const PassWork& work, const CoreGrowth& growth, Count n) const;
 };
 
 /// Properties of an engine's passes that affect their times.
 struct PassSizes {
-  Count most_rows = 8192;     ///< maximum rows per pass; times of more rows are extrapolated
-  Count recorded_rows = 512;  ///< passes of up to this many rows are launched from CUDA graphs
-  Count drafts = 0;           ///< per sequence and pass, proposed by the plan's MTP modules; at least one per module
+  Count most_rows = 8192;     ///< maximum rows per pass; times for more rows are extrapolated
+  Count recorded_rows = 512;  ///< maximum number of rows of passes that run as CUDA graphs
+  Count drafts = 0;           ///< drafts per sequence and pass, proposed by the plan's MTP modules; at least one per
+                              ///< module
   ServedAdapters adapters{};
 };
 
@@ -136,19 +138,21 @@ struct PassSizes {
 /// otherwise as a prompt of T tokens. Except for interpolation between knots, a decode pass of n sequences takes the
 /// time of decode(), and a prompt pass the time of prefill().
 ///
-/// Experts on separate ranks process the rows of all data-parallel ranks, spread evenly, so their time is for the mean
-/// number of rows. The time of collectives is for the rank with the most rows.
+/// Experts on separate ranks process the rows of all data-parallel ranks, spread evenly, so their time is that for
+/// the mean number of rows. The time of collectives is that of the rank with the most rows.
 ///
 /// A pipeline of p stages, whose largest stage has M of L layers and whose last stage has M', runs at the pace of its
-/// slowest stage, with a micro-batch in each: a pass takes p M / L times the time of the layers, p max(0, head - (M -
-/// M') / L x layers) for the head, and sends its hidden states and the residual stream between stages. A single
-/// micro-batch in a pipeline of unequal stages is faster, as it does not wait for the slowest stage.
+/// slowest stage, with one micro-batch in each stage: a pass takes p M / L times the time of the layers, p max(0,
+/// head - (M - M') / L x layers) for the head, and sends its hidden states and the residual stream between stages. A
+/// single micro-batch in a pipeline of unequal stages would be faster, because it does not wait for the slowest
+/// stage.
 ///
 /// The plan's MTP modules (Plan::mtp) propose drafts: after the model, each module runs over all rows of a pass, so its
 /// cache has every token; the last module is repeated for each additional draft, over one row per sequence; each draft
 /// runs the head. The modules' attention cores read a sequence's cache once per draft.
 ///
-/// Excludes Roofline::step, and the repeated up-projection of earlier chunks' latent rows for later chunks of a prompt.
+/// Not modeled: Roofline::step, and the up-projection of earlier chunks' latent rows that later chunks of a prompt
+/// repeat.
 PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const PassSizes& sizes = {});
 

@@ -9,7 +9,8 @@
 namespace llmcalc {
 namespace {
 
-/// Factors by which the slowest stage of a pipeline lengthens a pass (pass_times.hpp); neutral for a single stage.
+/// Factors by which the slowest stage of a pipeline lengthens a pass (pass_times.hpp). For a single stage, they
+/// change no time.
 struct StagePace {
   Count stages = 1;
   double layers = 1;  ///< p M / L
@@ -33,9 +34,10 @@ class CoreLines {
         rates_(estimated_ ? estimated_rates(device, plan) : bound_rates(device, plan)),
         queries_(phase == Phase::decode ? 1 : 1024) {}
 
-  /// Adds the cores of `layers` layers, launched one after another. Each takes max(c, m) + exposed * min(c, m) + launch
-  /// overhead, where c is the compute time per query-key pair and m the memory time per query and per key. These rates
-  /// follow from two shapes, a chunk after many keys and one after twice as many, since cost is linear in keys.
+  /// Adds the cores of `layers` layers, launched one after another. Each core takes max(c, m) + exposed * min(c, m) +
+  /// launch overhead, where the compute time c is linear in query-key pairs and the memory time m is linear in
+  /// queries and keys. Two shapes determine these rates, a chunk after `past` keys and a chunk after 2 `past` keys,
+  /// because cost is linear in keys.
   void add(CoreTimes& lines, const Op& op, double layers) const {
     constexpr Count past = 4096;
     const Parts near = parts(op, past + queries_), far = parts(op, 2 * past + queries_);
@@ -43,7 +45,8 @@ class CoreLines {
     const double pair = n * near.compute / static_cast<double>(chunk_work(past, queries_, {}).pairs);
     const double key = n * (far.memory - near.memory) / static_cast<double>(past);
     const double query = (n * near.memory - key * static_cast<double>(past + queries_)) / q;
-    const double host = n * (far.host - near.host) / static_cast<double>(past);  // transfer of a key from the host
+    const double host = n * (far.host - near.host) / static_cast<double>(past);  // seconds to transfer a key from the
+                                                                                 // host
     const auto line = [&](double compute, double memory) {
       return CoreRate{ticks(Seconds(n * near.launch)), ticks(Seconds(memory * query)),
                       ticks(Seconds(memory * key + host)), ticks(Seconds(compute * pair))};
@@ -71,8 +74,8 @@ class CoreLines {
     return {static_cast<double>(c.executed.value) / r.compute.value, c.moved.total() / r.memory.value,
             host_seconds(op, c, pricing_, rates_).value, r.launch.value, r.exposed};
   }
-  /// Adds one line to the corresponding old line: layers of the same reach have equal attention shapes, so their lines
-  /// can be summed.
+  /// Appends a line, summed with the corresponding old line: layers of the same reach have equal attention shapes, so
+  /// their lines can be summed.
   static void push(CoreTimes& lines, CoreRate r, const CoreTimes& old) {
     if (!old.empty()) {
       const CoreRate& o = old[lines.size()];
@@ -87,9 +90,9 @@ class CoreLines {
   Count queries_;
 };
 
-/// The tokens that a core reads: a window or chunk, or selected tokens, priced like a window; unlimited: all tokens.
-/// Selected blocks count as if the query's own block were full. Pooled keys count if they are selected; pooled keys
-/// that every query attends to, one per group of tokens, are excluded.
+/// The range of tokens that a core reads; unlimited: all tokens. Selected tokens are priced like a window. Selected
+/// blocks count as if the query's own block were full. Pooled keys count if they are selected; pooled keys that every
+/// query attends to, one per group of tokens, are excluded.
 Reach limited_reach(const Shape& s) {
   const Attention* core = std::get_if<Attention>(&s);
   if (core == nullptr) return {};
@@ -102,7 +105,8 @@ Step with_modules(Step step, Count modules) {
   return step;
 }
 
-/// Times of the cores of all layers by reach. `drafts`: drafts of MTP modules per decoding sequence.
+/// Times of the cores of all layers, by reach. `drafts`: number of drafts that MTP modules propose per decoding
+/// sequence.
 std::array<CoreTimes, reach_kinds> core_times(const Arch& arch, const Plan& plan, const Layout& layout,
                                               const Device& device, Phase phase, Count drafts = 0) {
   std::array<CoreTimes, reach_kinds> all;
@@ -127,7 +131,7 @@ Reach first_limited_reach(const Arch& arch, const Plan& plan) {
   return found;
 }
 
-/// Number of attention cores in a prompt's pass.
+/// Number of attention cores in a prompt pass.
 Count core_count(const Arch& arch, const Plan& plan) {
   Count n = 0;
   for_each_operator(arch, plan, {}, prefill_step(plan, 1), [&](const OperatorRow& row) {
@@ -150,7 +154,7 @@ double state_seconds(const Arch& arch, const Plan& plan, const Layout& layout, c
   return all;
 }
 
-/// Seconds of the experts in `step` if they are sharded across ranks; otherwise 0, as they are counted with the other
+/// Seconds of the experts in `step` if they are sharded across ranks; otherwise 0, because they count with the other
 /// operators.
 double expert_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                       Phase phase) {
@@ -192,7 +196,7 @@ class RowPricer {
     if (pace_.stages == 1) return alone;
     return static_cast<double>(pace_.stages) * std::max(0.0, alone - pace_.slack * layers(of_rows(n), n));
   }
-  /// Seconds of `each` drafts for each of n sequences. The first run of every MTP module is excluded, as it is part of
+  /// Seconds of `each` drafts for each of n sequences. Excludes the first run of every MTP module, which is part of
   /// rows().
   double drafts(Count n, Count each) const {
     const Count again = each - plan_.mtp;
@@ -229,7 +233,7 @@ class RowPricer {
     return price_without_cores(arch_, plan, layout_, cluster_.device, step, cores);
   }
   /// Seconds of everything outside the model's layers except heads: the embedding, MTP modules, the engine's overhead
-  /// per pass. In a prompt's pass, each head runs over one row.
+  /// per pass. In a prompt pass, each head runs over one row.
   double beside(const Prices& p, Count n) const {
     if (is_recorded(n)) return time(p, is_body_beside_layers);
     const double modules = plan_.mtp > 0 ? static_cast<double>(plan_.mtp) * module_head(1) : 0;
@@ -259,14 +263,14 @@ class RowPricer {
     const Efficiency e = p.estimated ? Efficiency::estimated : Efficiency::full;
     return 2 * static_cast<double>(pace_.stages - 1) * send_seconds(p, layout_, cluster_, e).value;
   }
-  /// Time of a pass with only the rows that `counts` accepts.
+  /// Seconds of a pass with only the price rows that `counts` accepts.
   double time(const Prices& prices, bool (*counts)(const LayerPrice&)) const {
     PassSum sum;
     for (const LayerPrice& row : prices.rows)
       if (counts(row)) sum.add(row.forward, row.layers, true);
     return pass_time(sum, prices, plan_, layout_, cluster_).estimate.total().value;
   }
-  /// Time of the cores, including launch overhead.
+  /// Seconds of the attention cores, including launch overhead.
   double attention(const Prices& prices) const {
     double all = 0;
     for (const LayerPrice& row : prices.rows) {
@@ -290,7 +294,7 @@ class RowPricer {
   double state_;
 };
 
-/// Row counts at which passes are priced: all up to 8, then in steps of a quarter of the last power of two; also both
+/// Row counts at which passes are priced: all counts up to 8, then steps of a quarter of the last power of two, both
 /// sides of the CUDA graph limit, and the maximum.
 std::vector<Count> knot_rows(const PassSizes& sizes) {
   std::vector<Count> all;

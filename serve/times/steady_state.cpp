@@ -15,7 +15,7 @@ Count nearest(double x) { return static_cast<Count>(std::floor(x + 0.5)); }
 /// Shares of passes by number of chunks.
 using ChunkShares = std::vector<std::pair<Count, double>>;
 
-/// The two integers around a mean, with their shares.
+/// The two integers around a mean, with shares that give this mean.
 ChunkShares around(double mean) {
   const double below = std::floor(mean), part = mean - below;
   const auto n = static_cast<Count>(below);
@@ -50,7 +50,7 @@ class SteadyRank {
   double chunks(double decoding) const { return new_tokens() / chunk(decoding, new_tokens()); }
   double passes(double decoding) const { return chunks(decoding) + decodes_; }
   double decodes() const { return decodes_; }
-  /// Sets the maximum mean number of requests that begin in a pass, and the limit that determines it.
+  /// Sets the maximum of the mean number of requests that begin in a pass, and the limit that determines it.
   void put_most(SteadyState& s) const {
     const double rows = (apart() && decodes_ > 0 ? 0 : new_tokens()) + decodes_ * decode_rows();
     const auto shared = static_cast<double>(shared_blocks(rules_, load_.shared));
@@ -63,7 +63,7 @@ class SteadyRank {
                                                                    : SteadyLimit::blocks;
     s.begun = std::min({s.by_tokens, s.by_sequences, s.by_blocks});
   }
-  /// Seconds of a pass in which k requests begin and k end. If only one sequence is in progress at a time: the mean
+  /// Seconds of a pass in which k requests begin and k end. If only one sequence is in progress at a time, the mean
   /// over the passes of its prompt and answer.
   double pass(double k) const {
     if (rules_.sequences > 1) return time(k * decodes_, k * chunks(k * decodes_));
@@ -83,12 +83,12 @@ class SteadyRank {
   double decode_rows() const { return static_cast<double>(1 + rules_.speculation.length); }
   /// Whether prompts have separate passes.
   bool apart() const { return rules_.batching == Batching::prompts_first; }
-  /// Number of tokens in a pass that are left for prompts.
+  /// Number of tokens of a pass that are available for prompts.
   double room(double decoding) const {
     const double taken = apart() ? 0 : decoding * decode_rows();
     return std::max(1.0, static_cast<double>(rules_.pass_tokens) - taken);
   }
-  /// Number of tokens in a chunk of a prompt with `tokens` new tokens.
+  /// Number of tokens per chunk of a prompt with `tokens` new tokens.
   double chunk(double decoding, double tokens) const {
     const double most = rules_.chunk_tokens > 0 ? std::min(static_cast<double>(rules_.chunk_tokens), tokens) : tokens;
     return std::min(most, room(decoding));
@@ -97,8 +97,8 @@ class SteadyRank {
   double seen_tokens() const { return new_tokens() * (1 + load_.prompt_variation); }
   /// Length-weighted mean of answer tokens so far, at the answer's midpoint.
   double seen_answer() const { return load_.generate * (1 + load_.variation) / 2; }
-  /// The largest number of requests that can begin in a pass if the sum of their needs over all their passes is at most
-  /// `all`.
+  /// The largest number of requests that can begin in a pass if their needs, summed over all of their passes, are at
+  /// most `all`.
   template <class Need>
   double most_begun(double all, const Need& need) const {
     double low = 0, high = std::max(0.0, all) / need(0);
@@ -108,8 +108,8 @@ class SteadyRank {
     }
     return low;
   }
-  /// Number of blocks of a request, summed over its passes: blocks of the prompt in prompt passes, and of the prompt
-  /// and half of the answer in decode passes.
+  /// Number of blocks of a request, summed over its passes: the prompt's blocks in prompt passes, and the blocks of
+  /// the prompt and half of the answer in decode passes.
   double block_passes(double decoding) const {
     const auto held = [&](double tokens) {
       return static_cast<double>(blocks_of(rules_, times_.reach, nearest(tokens)));
@@ -117,7 +117,7 @@ class SteadyRank {
     return chunks(decoding) * held(load_.prompt) + decodes_ * held(load_.prompt + seen_answer());
   }
 
-  /// Work of a pass. `prompt`: new tokens of the prompts to which the chunks belong.
+  /// Work of a pass. `prompt`: number of new tokens of each prompt in the pass.
   PassWork work(Count decoding, Count chunks, double mean_rows, double prompt) const {
     const auto most = nearest(room(static_cast<double>(decoding)));
     const Count tokens = nearest(chunk(static_cast<double>(decoding), prompt));
@@ -143,8 +143,8 @@ class SteadyRank {
     return w;
   }
 
-  /// Distribution of the number of chunks on the slowest of the ranks that step together. `chunks`: mean per rank, for
-  /// prompts of mean length.
+  /// Distribution of the number of chunks on the slowest of the ranks that step together. `chunks`: mean number per
+  /// rank, for prompts of mean length.
   ChunkShares slowest(double decoding, double chunks) const {
     const double tokens = chunk(decoding, seen_tokens()), bursts = chunks * chunk(decoding, new_tokens()) / tokens;
     if (ranks_ == 1) return around(bursts);
@@ -168,7 +168,7 @@ class SteadyRank {
     return mean;
   }
 
-  /// The pass time that a decoding sequence sees, found by bisection between a pass with one sequence and a pass at
+  /// Pass time experienced by a decoding sequence, found by bisection between a pass with one sequence and a pass at
   /// full capacity.
   double pass_seen(double rate, double capacity, double places) const {
     const double own = decodes_ > 0 ? 1 : 0;
@@ -193,13 +193,13 @@ class SteadyRank {
   double decodes_ = 0;
 };
 
-/// A rank whose cache keeps sessions.
+/// A rank whose cache keeps the histories of sessions.
 class SessionRank {
  public:
   SessionRank(const EngineRules& engine, const PassTimes& times, const SteadyLoad& load)
       : engine_(engine), times_(times), load_(load) {}
 
-  /// The load if the share `kept` of turns finds its history in the cache.
+  /// The load if the fraction `kept` of turns find their history in the cache.
   SteadyLoad with(double kept) const {
     SteadyLoad l = load_;
     const SchedulerRules& rules = engine_.scheduler;
@@ -208,8 +208,8 @@ class SessionRank {
     l.cached = std::min(l.cached, load_.prompt - 1);
     return l;
   }
-  /// The share of turns that find their history in the cache at the given rate, iterated from 1 down to a fixed point.
-  /// Absent if requests in progress fill the cache or the rate exceeds the limits of passes.
+  /// The fraction of turns that find their history in the cache at the given rate: a fixed point, found by iteration
+  /// from 1 down. Absent if requests in progress fill the cache or the rate exceeds the limits on passes.
   std::optional<double> kept(double rate) const {
     constexpr int steps = 200;
     constexpr double still = 1e-4;
@@ -234,7 +234,7 @@ class SessionRank {
   }
 
  private:
-  /// Capacity by the limits of a pass: requests per second, and sequences in progress.
+  /// Capacity by the limits on a pass: requests per second, and sequences in progress.
   std::pair<double, double> capacity(double kept) const {
     const SteadyLoad l = with(kept);
     const SteadyRank rank(engine_, times_, l);
@@ -256,8 +256,8 @@ class SessionRank {
   const SteadyLoad& load_;
 };
 
-/// The load at capacity; for sessions, also the rate per rank and the share of turns that find their history in the
-/// cache.
+/// The load at capacity. For sessions, also the rate per rank and the fraction of turns that find their history in
+/// the cache.
 struct AtCapacity {
   SteadyLoad load;
   std::optional<double> rate{}, kept{};
@@ -293,7 +293,7 @@ SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const Stead
   full.put_most(s);
   s.kept = most.kept;
   if (most.rate) s.begun = begun_at(full, *most.rate, s.begun);
-  if (most.kept && *most.kept < 1 - 1e-3) {  // limited by blocks, which sessions also hold between turns
+  if (most.kept && *most.kept < 1 - 1e-3) {  // blocks are the limit, because sessions also hold them between turns
     s.limit = SteadyLimit::blocks;
     s.by_blocks = s.begun;
   }

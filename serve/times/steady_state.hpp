@@ -4,22 +4,24 @@
 /// A request of P prompt and G answer tokens, with Q prompt tokens in the cache, takes part in (G - 1) / e decode
 /// passes of e tokens each (1 without drafts), and in c = (P - Q) / (tokens of a chunk) prompt passes; a chunk is at
 /// most the part of a pass that decoding sequences leave free.
-///   capacity   k / T(k), k requests per pass: the largest k at which the tokens, sequences and blocks of k requests'
-///              passes fit into one pass; blocks of a prefix that all prompts share count once
-/// Ranks that step together, and micro-batches of a pipeline, wait for the one with the most chunks: with R of them,
-/// each with a Poisson-distributed number of chunks of mean r t c at a rate of r requests per second and passes of t
-/// seconds, the maximum is at most j with probability P(j)^R. If prompt lengths vary, with a squared coefficient of
-/// variation w, the tokens are modeled as fewer prompts that are (1 + w) times as long, which have the same mean and
-/// variance. A decoding sequence is observed with a probability proportional to its length, so G counts (1 + v) times
-/// in memory and reads. If only one sequence is in progress at a time, each pass holds one request.
+///   capacity   k / T(k), where k requests begin in every pass of T(k) seconds: the largest k for which one pass can
+///             hold the tokens, sequences and blocks of all passes of k requests. Blocks of a prefix that all prompts
+///             share count once
+/// Ranks that step together, and micro-batches of a pipeline, wait for the one with the most chunks. At r requests
+/// per second and passes of t seconds, the number of chunks of each is Poisson-distributed with mean r t c. With R
+/// ranks, the maximum is at most j with probability P(j)^R, where P is the cumulative distribution. If prompt lengths
+/// vary, with a squared coefficient of variation w, the tokens are modeled as fewer prompts that are (1 + w) times as
+/// long, which have the same mean and variance. At any time, a decoding sequence is observed with a probability
+/// proportional to its length, so memory and reads count G (1 + v) times. If only one sequence is in progress at a
+/// time, each pass has one request.
 ///
 /// With sessions, the cached part of a prompt shrinks as the rate grows: more sessions are alive (Little's law: rate x
 /// (time in progress + think time)), and requests in progress leave less space for cached histories
-/// (serve/session_cache.hpp). Fewer hits make passes longer, so even more requests are in progress. The capacity is the
-/// highest rate at which this converges: beyond it, hits vanish, and with them the rate that they made possible.
+/// (serve/session_cache.hpp). Fewer hits make passes longer, so even more requests are in progress. The capacity is
+/// the highest rate at which this converges. Above it, hits vanish, and the rate can no longer be sustained.
 ///
 /// Excludes preemption and other effects of varying lengths. Does not model fixed batches, whose sequences wait for
-/// each other, or latency: in simulations, the mean pass takes 0.65 to 1.8 times as long as tokens wait while long
+/// each other, or latency: in simulations, the mean pass time is 0.65 to 1.8 times the time between tokens while long
 /// prompts are processed. Use a simulation for latencies.
 
 #include <optional>
@@ -37,11 +39,12 @@ struct SteadyLoad {
   std::optional<double> cached_at_capacity{};  ///< `cached` at capacity, if different, as for sessions from a log
   Sessions sessions{};          ///< sessions, whose histories are cached at capacity in addition to `shared`
   Count shared = 0;             ///< length in tokens of the prefix that all prompts share
-  double variation = 0;         ///< variance of the time in progress over its squared mean; 0: constant, 1: exponential
-  double prompt_variation = 0;  ///< the same ratio for the new tokens of prompts
+  double variation = 0;         ///< squared coefficient of variation of the time in progress; 0: constant, 1:
+                                ///< exponential
+  double prompt_variation = 0;  ///< squared coefficient of variation of the new tokens of prompts
 };
 
-/// The limit on the contents of a pass.
+/// The limit that determines the capacity of a pass.
 enum class SteadyLimit : std::uint8_t { tokens, sequences, blocks };
 template <>
 inline constexpr auto choices<SteadyLimit> =
@@ -51,7 +54,7 @@ inline constexpr auto choices<SteadyLimit> =
 struct SteadyState {
   double capacity = 0;  ///< requests per second, all replicas together
   SteadyLimit limit = SteadyLimit::tokens;
-  double ranks = 1;                                       ///< number of ranks that hold requests, in all replicas
+  double ranks = 1;                                       ///< number of ranks that process requests, in all replicas
   double begun = 0;                                       ///< k: requests that begin in a pass of one rank at capacity
   double by_tokens = 0, by_sequences = 0, by_blocks = 0;  ///< k by each limit
   Seconds full_pass{};                                    ///< T(k)
@@ -59,9 +62,9 @@ struct SteadyState {
   std::optional<double> kept{};  ///< sessions: share of turns that find their history, at capacity
   double load = 0;               ///< rate over capacity
   double growth = 0;             ///< growth of the queue in requests per second; 0 below capacity
-  /// Maximum relative error above and below simulated servers (tests/cli/serve_capacity_test.cpp): an eighth; 1/4 above
-  /// for sessions without think time, whose queue empties the cache that they need; 0.3 below for identical requests,
-  /// which reach several ranks more evenly than at random.
+  /// Maximum relative error above and below simulated servers (tests/cli/serve_capacity_test.cpp): 1/8. Above: 1/4
+  /// for sessions without think time, whose queue evicts the histories that they need. Below: 0.3 for identical
+  /// requests, which reach several ranks more evenly than at random.
   double above = 0.125, below = 0.125;
   /// Bounds on the capacity of a simulated server.
   double least_capacity() const { return capacity / (1 + above); }
