@@ -1,9 +1,9 @@
 #pragma once
 /// Architecture of a language model: sizes and enumerated choices, independent of how the model is run.
 ///
-/// An Arch is explicit: presets/import fills in the family defaults that a Hugging Face config leaves out. Its direct
-/// fields describe every layer that no list overrides: `mixers` lists the layers with a different token mixer, `mlps`
-/// the layers with a different MLP.
+/// An Arch has no implicit defaults: presets/import fills in what a Hugging Face config leaves to its family. The
+/// Arch's own fields describe every layer that is in none of its lists: `mixers` lists the layers with another token
+/// mixer, `mlps` the layers with another MLP.
 
 #include <array>
 #include <cstdint>
@@ -144,15 +144,16 @@ struct ModelHead {
   bool transform_bias = true;  ///< bias of the masked-token dense layer
   bool pooler = false;         ///< a dense layer with bias and tanh: hidden x hidden (BERT)
   bool sentence_pair = false;  ///< two logits from the pooler: whether the second sentence follows the first
-  bool exit_gate = false;  ///< a logit with bias on the final norm's result, which decides whether to exit after this
-                           ///< loop over the layers (Ouro): hidden + 1 parameters; computed only in the last loop
+  bool exit_gate = false;      ///< a logit with bias, computed from the final norm's result, which decides whether to
+                               ///< exit after a loop over the layers (Ouro): hidden + 1 parameters; counted only for
+                               ///< the last loop
   constexpr bool operator==(const ModelHead&) const = default;
   constexpr bool has_logits() const { return kind != HeadKind::none; }
 };
 
-/// A separate input for every layer, looked up by token and projected from the embedding (Gemma 3n, Gemma 4): a table
-/// of rows x (layers width) and a projection hidden x (layers width) with a norm of `width`; in every layer a gate
-/// hidden x width, a projection width x hidden and a norm.
+/// A separate input for every layer, looked up by token and projected from the embedding (Gemma 3n, Gemma 4).
+/// Weights: a table of rows x (layers width) and a projection hidden x (layers width) with a norm of `width`; in
+/// every layer, a gate hidden x width, a projection width x hidden and a norm.
 struct PerLayerInput {
   Count rows = 0, width = 0;
   constexpr bool operator==(const PerLayerInput&) const = default;
@@ -165,9 +166,11 @@ struct PerLayerInput {
 /// Parameters per module: W (2 hidden x hidden), the layer, 2 norms, and any separate final norm, table and head.
 struct Mtp {
   Count modules = 0;               ///< number of modules in the model
-  Count mixer_of = 0, mlp_of = 0;  ///< model layers whose mixer, and whose MLP or experts, the module's layer copies
+  Count mixer_of = 0, mlp_of = 0;  ///< model layers from which the module's layer takes its mixer, and its MLP or
+                                   ///< experts
   bool own_norm = false;           ///< has its own norm before the head; otherwise uses the model's final norm
-  bool own_embedding = false, own_head = false;  ///< has its own token embedding, its own head; otherwise the model's
+  bool own_embedding = false, own_head = false;  ///< has its own token embedding, or its own head; otherwise uses the
+                                                 ///< model's
   constexpr bool operator==(const Mtp&) const = default;
 };
 
@@ -218,7 +221,7 @@ struct Arch : Mixer {
 
   NormKind norm = NormKind::layer_norm;
   NormPlacement norm_placement = NormPlacement::pre;
-  Count norms_per_layer = 2;  ///< 2 for pre or post, 4 for both; a parallel block has 1 or 2, a shortcut block 4
+  Count norms_per_layer = 2;  ///< 2 for pre and post, 4 for both; 1 or 2 in a parallel block, 4 in a shortcut block
   bool final_norm = true, embedding_norm = false;
   bool first_norm = true;  ///< false: the first mixer has no norm and reads the embedding norm's output (ModernBERT)
 

@@ -4,7 +4,7 @@
 ///
 ///   template <> inline constexpr auto choices<Mla> = std::array{Choice{Mla::automatic, "auto"}, ...};
 ///
-/// The first row for a value is its name; later rows for the same value are alternative spellings ("adamw").
+/// The first row of a value has its name; further rows of the same value have alternative spellings ("adamw").
 
 #include <array>
 #include <cstddef>
@@ -37,7 +37,7 @@ constexpr std::string_view name(E value) {
   return "?";
 }
 
-/// Whether a and b are equal apart from the case of ASCII letters and the characters '-', '_' and ' '.
+/// Whether a and b are equal if the case of ASCII letters and the characters '-', '_' and ' ' are ignored.
 constexpr bool same_spelling(std::string_view a, std::string_view b) {
   const auto skip = [](std::string_view& s) {
     while (!s.empty() && (s[0] == '-' || s[0] == '_' || s[0] == ' ')) s.remove_prefix(1);

@@ -18,7 +18,7 @@ bool joins(const Link& level, const Layout& l, Group g) {
 /// Number of devices joined by one instance of a level, in a run of `all` devices.
 Count joined_of(const Link& level, Count all) { return level.ranks == 0 ? all : std::min(level.ranks, all); }
 
-/// The level restricted to a part of its torus, with the bandwidth of the links that a rank has in that part.
+/// The level restricted to a part of its torus, with the bandwidth of a rank's links within this part.
 Link with_part(Link level, const Torus& part) {
   const double one = level.bandwidth.value / static_cast<double>(2 * level.torus.size());
   level.bandwidth = BytesPerSecond(one * rank_links(part).value());

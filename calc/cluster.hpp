@@ -1,5 +1,5 @@
 #pragma once
-/// A cluster: devices of one kind, and the levels of links between them.
+/// A cluster: equal devices, and the levels of links between them.
 
 #include "calc/device.hpp"
 #include "calc/inplace_vector.hpp"
@@ -7,8 +7,9 @@
 
 namespace llmcalc {
 
-/// Levels, innermost first: NVLink inside a node, rails between nodes, a spine. Each joins `ranks` devices (0,
-/// outermost level only: any number) at a one-way bandwidth per device.
+/// Devices and levels of links, innermost level first: for example NVLink inside a node, rails between nodes, a
+/// spine. Each level joins `ranks` devices (0: any number; only the outermost level) at a one-way bandwidth per
+/// device.
 struct Cluster {
   Device device;
   InplaceVector<Link, 4> levels;

@@ -1,5 +1,5 @@
 #pragma once
-/// Datasheet values of a device: dense peaks only, one-way link bandwidth per device, 0 for unknown values.
+/// Datasheet values of a device: dense peaks, one-way link bandwidth per device, 0 for unknown values.
 
 #include <array>
 
@@ -18,10 +18,11 @@ struct Link {
   bool reduces = false;  ///< its switches can sum the data of all ranks and send the sum to every rank
   Torus torus{};    ///< torus of the joined devices, or of a group's ranks; `bandwidth` is then the sum over a device's
                     ///< links
-  Count wraps = 0;  ///< cube side: axes are rings if all are multiples of it; 0: only whole axes are rings
+  Count wraps = 0;  ///< side of a cube: axes are rings if all of them are multiples of this side; 0: only whole axes
+                    ///< are rings
 };
 
-/// Rates that collectives achieve on links, in place of the datasheet's. The defaults describe an ideal link.
+/// Rates that collectives achieve on links, relative to the datasheet. The defaults describe an ideal link.
 struct LinkRates {
   double inside = 1, between = 1;  ///< achieved share of the bandwidth on the innermost level and on outer levels
   Seconds round_inside{}, round_between{};  ///< time of one round; the link's own latency if that is longer
@@ -69,7 +70,7 @@ struct Achieved {
   std::array<CoreRates, peak_count> plain{};           ///< flash attention without tensor cores
   std::array<double, peak_count> half_matmul{};        ///< FLOPs of a matmul at half its peak rate: n1/2 (Hockney &
                                                        ///< Jesshope 1981)
-  /// Fraction of its rate that a matmul reaches if its rows do not start at multiples of 16 bytes (aligned() in
+  /// Fraction of the rate that a matmul reaches if its rows do not start at multiples of 16 bytes (aligned() in
   /// roofline.hpp).
   std::array<double, peak_count> unaligned = for_each_format(1.0);
   /// Share of the shorter of a matmul's compute and memory time that is added to the longer. 0: full overlap; 1: no

@@ -1,7 +1,8 @@
 #pragma once
 /// Elementary functions whose results are bit-identical on every machine and with every compiler. They use only
 /// additions, multiplications, divisions and square roots of IEEE doubles in a fixed order, so they must be compiled
-/// without contraction into fused multiply-adds (-ffp-contract=off). Standard math libraries differ in the last bit.
+/// without contraction into fused multiply-adds (-ffp-contract=off). Standard math libraries differ from each other
+/// in the last bit.
 ///
 /// Errors are below 0.7 units in the last place; below 1 for expm1(); for erfc(), see its comment. Infinities, NaNs,
 /// zeros and domain errors follow the C standard, except that errno is not set.

@@ -17,7 +17,7 @@ PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, c
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
 /// A step in which the model verifies the drafts of the previous step, and each of the plan's MTP modules drafts a
-/// token: 1 + modules tokens per sequence. Precondition: a KV cache and at least one module.
+/// token. It has 1 + modules tokens per sequence. Precondition: a KV cache and at least one module.
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
 /// The same in a pipeline.
@@ -80,8 +80,8 @@ Plan with_batch(Plan plan, Count batch);
 /// The plan with sequences of `context` tokens; generates fewer tokens if the prompt would be empty.
 Plan with_context(Plan plan, Count context);
 
-/// The largest batch and context that fit into the fraction memory_utilization of device memory. Both are absent
-/// without a KV cache.
+/// The largest batch and context that fit into the usable fraction of device memory (Plan::memory_utilization). Both
+/// are absent without a KV cache.
 struct Limits {
   std::optional<Count> max_batch;    ///< number of sequences of prompt + generate tokens; 0: not even one fits
   std::optional<Count> max_context;  ///< tokens at the plan's batch, limited by learned positions; 0: not even one fits

@@ -45,7 +45,7 @@ Lines first_ranks(Lines all, Count n) {
   return {{inner, all.inner.stride}, {n / inner, all.outer.stride}};
 }
 
-/// The group with one rank from every copy of `part`.
+/// The group that has one rank in every copy of `part`.
 Lines others(const Lines& all, const Lines& part) {
   return {{all.inner.ranks / part.inner.ranks, mul(all.inner.stride, part.inner.ranks)},
           {all.outer.ranks / part.outer.ranks, mul(all.outer.stride, part.outer.ranks)}};
@@ -172,7 +172,7 @@ LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
   return by_heads && arch.heads / l.tp % l.cp != 0 ? LayoutFlaw::context_heads : LayoutFlaw::none;
 }
 
-/// Whether each stage is on the same devices in the grid of experts and in the grid of all other weights. Megatron-Core
+/// Whether the grid of experts and the grid of all other weights place each stage on the same devices. Megatron-Core
 /// requires equal pipeline groups (megatron/core/parallel_state.py, initialize_model_parallel).
 bool shares_stages(const Layout& l) {
   return l.pp == 1 || line(l, Axis::pipeline).stride == line(l, Axis::pipeline, true).stride;

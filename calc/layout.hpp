@@ -1,5 +1,5 @@
 #pragma once
-/// Layout of a model over the devices of a cluster: the ranks of every kind of parallelism, and their order.
+/// Layout of a model on the devices of a cluster: the number of ranks of each kind of parallelism, and their order.
 ///
 /// devices = tp x cp x pp x dp. Expert parallelism reuses the ranks of tensor, data and context parallelism: ep x etp
 /// divides tp x cp x dp (Megatron-Core's parallel folding, arXiv:2504.14960) and, under hybrid sharding, tp x hsdp: one
@@ -126,7 +126,8 @@ struct Layout {
   AxisOrder order = usual_order;
   Schedule schedule = Schedule::one_f_one_b;
   Collectives collectives = Collectives::ring;
-  Count vocabulary_multiple = 1;  ///< training: each rank's rows of embedding and head are padded to a multiple of this
+  Count vocabulary_multiple = 1;  ///< training: each rank's rows of embedding and head are padded to a multiple of
+                                  ///< this number
   constexpr bool operator==(const Layout&) const = default;
 };
 
@@ -183,10 +184,11 @@ inline Count shard_of(const Layout& l, ParameterClass c, Count n) {
 /// Whether several ranks hold the same parameters, in any class.
 inline bool shares_parameters(const Layout& l) { return ranks(l, Group::data) > 1 || ranks(l, Group::expert_data) > 1; }
 
-/// Whether a rank accumulates unsharded gradients of its chunks over a step and reduce-scatters them once, as under
-/// ZeRO-2 in a pipeline. PyTorch's stages synchronize gradients only in a chunk's last backward
-/// (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync), and Megatron-LM's distributed optimizer reduces
-/// only in the last micro-batch. DeepSpeed's PipelineEngine rejects ZeRO-2, which would reduce in every micro-batch.
+/// Whether a rank accumulates unsharded gradients of its chunks over a step and reduce-scatters them once. This is
+/// the case under ZeRO-2 in a pipeline. PyTorch's stages synchronize gradients only in a chunk's last backward
+/// (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync), and Megatron-LM's distributed optimizer
+/// reduces only in the last micro-batch. DeepSpeed's PipelineEngine rejects ZeRO-2, which would reduce in every
+/// micro-batch.
 inline bool accumulates_gradients(const Layout& l) {
   return l.zero == Zero::gradients && ranks(l, Group::pipeline) > 1;
 }
@@ -223,7 +225,7 @@ enum class LayoutFlaw : std::uint8_t {
   experts,          ///< the number of experts is not a multiple of the number of expert-parallel ranks, or is 0
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp
   expert_shards,    ///< ep x etp does not divide tp x hsdp, the number of devices of one copy of the states
-  expert_stages,    ///< the order puts a stage's experts on different devices from the rest of the stage
+  expert_stages,    ///< the order puts a stage's experts on other devices than the rest of the stage
   expert_tokens,    ///< experts on separate ranks with tensor parallelism but without sequence parallelism, which would
                     ///< divide the tokens
   expert_load,      ///< expert_load is below 1 (the mean), or gives the most loaded rank more than all expert rows

@@ -18,7 +18,7 @@ struct NumberShares {
     all += shard(held.experts, ParameterClass::experts);
     return all;
   }
-  /// The shard of one class; trained() gives the shard of its trained elements.
+  /// The shard of one class. Its trained() is the shard of the class's trained elements.
   Learned shard(const Learned& n, ParameterClass c) const {
     const Count d = ranks(layout, state_groups(c).shard);
     const auto part = [&](Count count) { return ceil_div(count, d); };

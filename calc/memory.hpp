@@ -14,7 +14,7 @@ struct Memory {
   Bytes logits{};
   Bytes media_encoders{};  ///< vision/audio encoder weights
   Bytes kv_cache{};
-  Bytes workspace{};        ///< live at the peak, excluding the other fields
+  Bytes workspace{};        ///< live bytes at the peak that no other field counts
   Bytes gathered{};         ///< weights gathered from other ranks' shards while layers run
   Bytes buckets{};          ///< gradients that are not yet reduce-scattered
   Bytes collective_call{};  ///< messages between pipeline stages
@@ -68,7 +68,8 @@ struct HeldRows {
 };
 void add(HeldRows& rows, const LayerKinds& kinds, const ModelChunk& chunk);
 
-/// Number of elements in a set of rows: `experts` in experts divided over expert-parallel ranks, `own` everywhere else.
+/// Number of elements in a set of rows: `experts` in expert-parallel experts, which are divided over ranks, and `own`
+/// in all other weights.
 struct SharedNumbers {
   Count own = 0, experts = 0;
   void add(const SharedNumbers& one, Count n) {
@@ -76,7 +77,7 @@ struct SharedNumbers {
     experts = llmcalc::add(experts, mul(n, one.experts));
   }
 };
-/// Number of elements in the largest layer: in total, outside divided experts, and in divided experts.
+/// Number of elements in the largest layer: in total, outside expert-parallel experts, and in these experts.
 struct LargestLayer {
   Count all = 0, own = 0, experts = 0;
   void see(const SharedNumbers& one) {
@@ -85,7 +86,7 @@ struct LargestLayer {
     experts = std::max(experts, one.experts);
   }
 };
-/// Number of elements in the largest layer, counting `own` elements, divided experts, or both.
+/// Number of elements in the largest layer, counting `own` elements, expert-parallel experts, or both.
 constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
   if (own) return experts ? n.all : n.own;
   return experts ? n.experts : 0;
@@ -102,10 +103,11 @@ Count gradients_at_once(const Traveling& n, bool all, const Of& of) {
   return all ? add(of(n.outside), of(n.layers)) : std::max(of(n.outside), of(n.largest));
 }
 
-/// Sums over a rank's rows, which determine its states under any sharding.
+/// Sums over a rank's rows, from which its states follow under any sharding.
 struct HeldSums {
-  Learned all{}, experts{};          ///< the rank's parameters, and the part in divided experts
-  Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights outside divided experts, and inside them
+  Learned all{}, experts{};          ///< the rank's parameters, and the part in expert-parallel experts
+  Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights outside expert-parallel experts, and in these
+                                     ///< experts
   Traveling weights{}, gradients{};
   Bytes largest_outside{}, largest_layer{};  ///< stored weight bytes of embedding or head, and of a layer
 };
@@ -148,8 +150,8 @@ Memory training_memory(const Prices& prices, const Plan& plan, const Layout& lay
 Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 
 /// Memory for generating `batch` sequences, with a full cache of prompt + generate tokens. Offloaded bytes count in
-/// `host`, not on the device; excludes transfer buffers. Vision/audio encoders are loaded with the model on every rank
-/// (media_encoder_bytes); excludes their computation, since prompts are text.
+/// `host`, not on the device. Vision/audio encoders are loaded with the model on every rank (media_encoder_bytes).
+/// Excludes transfer buffers and the computation of encoders, because prompts are text.
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, const Layout& layout,
                         Bytes process = {});
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
@@ -201,8 +203,8 @@ Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout =
 /// Bytes of the gradients in `s`, in the format in which ranks reduce them and the optimizer reads them.
 Bytes summed_gradients(const States& s, const Plan& plan);
 
-/// Bytes moved for optimizer states, gradients and weights in one optimizer step: states read and written, gradients
-/// read, weights written (and read if there is no master copy).
+/// Bytes moved in one optimizer step: states are read and written, gradients are read, weights are written (and read
+/// if there is no master copy).
 Bytes optimizer_traffic(const States& s, const Plan& plan);
 
 }  // namespace llmcalc

@@ -15,7 +15,7 @@ struct Parameters {
   Count active = 0;         ///< total minus the routed experts that a token does not visit, if it picks no zero experts
                             ///< (Moe::zero_experts)
   Count active_mean = 0;    ///< active parameters on average, with all routing choices equally likely
-  Count active_least = 0;   ///< active parameters if a token picks as many zero experts as possible
+  Count active_least = 0;   ///< active parameters if a token picks the maximum number of zero experts
   Count non_embedding = 0;  ///< Kaplan's: total minus token embedding, positions and head (arXiv:2001.08361)
   Count embedding = 0, position = 0, attention = 0, mlp = 0, norm = 0, lm_head = 0;
   Count matmul = 0;  ///< weights used in a matmul once per token: includes the head (even tied), excludes lookup tables

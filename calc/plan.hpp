@@ -43,8 +43,8 @@ inline constexpr auto choices<RecomputeModule> = std::array{
 
 using RecomputeModules = SetOf<RecomputeModule>;
 
-/// Block matrices that can have a LoRA adapter, named as in Hugging Face's models. Latent attention's query projections
-/// count as q, its key and value projections as k; experts count like a dense MLP.
+/// Block matrices that can have a LoRA adapter, named as in Hugging Face's models. The query projections of latent
+/// attention count as q, and its key and value projections as k. Experts count like a dense MLP.
 enum class LoraTarget : std::uint8_t { q, k, v, out, gate, up, down };
 template <>
 inline constexpr auto choices<LoraTarget> =
@@ -212,8 +212,8 @@ struct Plan {
 
 /// Overlapped fraction of communication inside a layer; 0 by default, because the next operator waits for the result.
 constexpr double hidden_inside(const Plan& p) { return p.overlap.value_or(0); }
-/// Overlapped fraction of communication whose result concurrent work does not need: weights gathered for the next
-/// layer, gradients of the previous layer, keys and values for the next step of a ring; 1 by default.
+/// Overlapped fraction of communication that concurrent work does not wait for: weights gathered for the next layer,
+/// gradients of the previous layer, keys and values for the next step of a ring; 1 by default.
 constexpr double hidden_overlapped(const Plan& p) { return p.overlap.value_or(1); }
 
 /// Modules recomputed in every block under selective recomputation.
@@ -244,8 +244,8 @@ constexpr DType working_format(const Plan& p) {
   return whole_bits(p.precision.format()) < 16 ? p.working : p.precision;
 }
 
-/// Bytes per gradient element in the format in which ranks reduce gradients and the optimizer reads them; with two
-/// copies per gradient, the size is that of the float32 sum.
+/// Bytes per gradient element in the format in which ranks reduce gradients and the optimizer reads them: the float32
+/// sum if there are two copies of a gradient.
 constexpr Count summed_gradient_bytes(const Plan& p) { return p.gradient_bytes > 4 ? 4 : p.gradient_bytes; }
 
 /// Whether only adapters are trained.

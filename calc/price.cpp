@@ -136,8 +136,8 @@ class Pricer {
     const Count all = mul(l.rows, l.in);
     return bytes_of(p_.activation, gather ? ceil_div(all, std::get<Collective>(gather->shape).ranks) : all);
   }
-  /// Bytes saved for weight gradients. An input shared by several matmuls counts once, but each mix of a token shift
-  /// counts separately. The gradient of a row-sharded matmul's result is whole on every rank.
+  /// Bytes saved for weight gradients. An input shared by several matmuls counts once, except that each mix of a
+  /// token shift counts separately. Every rank saves the whole gradient of a row-sharded matmul's result.
   Bytes read_for_weights(const OpList& ops) const {
     std::array<bool, most_tensors> counted{}, mixed{};
     Bytes all;
@@ -217,7 +217,7 @@ class Pricer {
     }
   }
 
-  /// Adds Muon's work on the matrices that this rank holds, whole or sharded.
+  /// Adds Muon's work on the matrices of which this rank holds all or a shard.
   void orthogonalize(LayerPrice& row, const Segment& s) const {
     if (!traits(plan_.optimizer).orthogonalizes || !p_.training()) return;
     for (const Op& op : s.ops) {

@@ -97,7 +97,7 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
 
 /// Weights that a layer uses but that belong to another layer (Arch::repeats).
 struct Borrowed {
-  Count own = 0, experts = 0;  ///< elements outside divided experts, and inside them
+  Count own = 0, experts = 0;  ///< elements outside expert-parallel experts, and in these experts
   Bytes weights{};
 };
 
@@ -112,12 +112,13 @@ struct LayerPrice {
   PassPrice recomputed{};                         ///< forward work recomputed in backward
   WholeFlops whole{};
   Learned learned{};
-  Learned experts{};  ///< the part of `learned` divided over expert-parallel ranks
+  Learned experts{};  ///< the part of `learned` in expert-parallel experts
   Borrowed borrowed{};
   Learned tied{};       ///< head: parameters of the token embedding, if the head or an MTP module also uses it
   Bytes tied_frozen{};  ///< bytes of the token embedding if it is frozen
   Bytes weights{};
-  Bytes frozen{}, frozen_experts{};  ///< bytes of frozen weights outside divided experts, and inside them
+  Bytes frozen{}, frozen_experts{};  ///< bytes of frozen weights outside expert-parallel experts, and in these
+                                     ///< experts
   CacheRow cache{};
   Bytes logits{};  ///< training: bytes of the logits of the head
   /// Bytes saved for the weight gradients of matmuls: output gradients, and inputs, each counted once. Gathered
@@ -125,7 +126,7 @@ struct LayerPrice {
   Bytes for_weights{};
   Liveness alive{};
   Count summed = 0;                        ///< number of elements whose gradients the tensor-parallel ranks all-reduce
-  Orthogonalizing muon{}, muon_experts{};  ///< outside divided experts, and inside them
+  Orthogonalizing muon{}, muon_experts{};  ///< for matrices outside expert-parallel experts, and in these experts
 };
 
 /// Maximum number of rows: the kinds of layer, the embedding, the head, and the three parts of a module.
@@ -220,7 +221,7 @@ struct OperatorRow {
   bool recomputed;  ///< whether its forward pass is recomputed in backward
 };
 
-/// Visits every operator of one rank, for reports and checks.
+/// Calls visit for every operator of one rank, for reports and checks.
 void for_each_operator(const Arch& arch, const Plan& plan, const Layout& layout, const Step& step,
                        const std::function<void(const OperatorRow&)>& visit);
 

@@ -37,7 +37,7 @@ struct Rates {
   Bytes cache{};
   HostSide host{};  ///< from the datasheet
   Software software{};
-  double hidden_inside = 0, hidden_overlapped = 1;  ///< from the plan, otherwise from the software
+  double hidden_inside = 0, hidden_overlapped = 1;  ///< from the plan or, if it states none, from the software
   /// Fractions of tensor-parallel communication that overlap with the matmuls that it belongs to, and with weight
   /// gradients.
   double hidden_tensor = 0, hidden_by_weights = 0;
@@ -55,7 +55,7 @@ struct Rates {
 
 Rates bound_rates(const Device& device, const Plan& plan);
 Rates estimated_rates(const Device& device, const Plan& plan);
-/// Whether the plan states efficiencies or the device has measured ones.
+/// Whether the plan states efficiencies or the device has measured efficiencies.
 bool has_estimate(const Device& device, const Plan& plan);
 
 /// The rates of one pass over one operator.
@@ -88,7 +88,7 @@ struct Time {
 constexpr Time operator*(double n, const Time& t) {
   return {n * t.compute, n * t.memory, n * t.communication, n * t.latency};
 }
-/// The resource with the largest share of the time.
+/// The resource that takes the largest part of the time.
 Bound bound(const Time& t);
 
 /// Whether the rows of a matmul's input, weight and output start at multiples of 16 bytes, the unit in which tensor

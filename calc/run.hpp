@@ -1,8 +1,8 @@
 #pragma once
 /// A whole training run: duration, energy, carbon and price; conversions between words, reading speed and tokens.
 ///
-/// Prices, watts, PUE and the carbon intensity of the grid are inputs without defaults. Watts are commonly a board's
-/// power limit (TDP), not its measured draw; the result is then a bound.
+/// Prices, watts, PUE and the carbon intensity of the grid are inputs without defaults. Watts are usually a board's
+/// power limit (TDP) instead of its measured power; the result is then an upper bound.
 
 #include "calc/units.hpp"
 

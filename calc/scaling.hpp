@@ -116,7 +116,8 @@ struct Optimum {
 /// Loss of a model of N parameters after D tokens.
 double loss(const LossFit& fit, double params, double tokens);
 
-/// The optimum for a budget: the minimum of the loss under 6 N D = C, in closed form, or the point on the split law.
+/// The optimum for a budget: the minimum of the loss subject to 6 N D = C, in closed form, or the point on a
+/// SplitFit.
 ///   N = g (C/6)^(beta/(alpha+beta)),  D = (C/6)^(alpha/(alpha+beta)) / g,  g = (alpha A / beta B)^(1/(alpha+beta)).
 Optimum optimum_for_compute(const Fit& fit, double compute);
 /// The optimum with N parameters: the budget for which N is optimal, and its tokens.

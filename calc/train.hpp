@@ -41,7 +41,7 @@ Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq);
 
 /// Seconds of an optimizer step by part, averaged over the ranks; the parts add up to the step time.
 using StepTime = Spent;
-/// Compute, memory, communication and launch seconds of a step, excluding pipeline stalls.
+/// Seconds of a step by limiting resource, excluding pipeline stalls: compute, memory, communication, launches.
 Time limits(const StepTime& t);
 
 /// The pipeline of a layout, with the plan's number of micro-batches.
@@ -98,7 +98,7 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                        StepWorkspace& room);
 
-/// Time of a step from its partition and the rows' seconds.
+/// Computes the time of a step from its partition and the times of its rows.
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                     const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 
@@ -133,7 +133,7 @@ Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout,
 /// memory is counted for the resulting order. Leaves the slots in `room`, without repeated rounds.
 void run_automatic(const Pipeline& p, const Partition& partition, MakespanWorkspace& room);
 
-/// Tokens per second of the whole run; model and hardware FLOPs utilization of its devices.
+/// Tokens per second of the whole run, and the model and hardware FLOPs utilization of its devices.
 double tokens_per_second(const TrainEstimate& e, const StepTime& t);
 double model_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Layout& layout,
                          const Device& device);

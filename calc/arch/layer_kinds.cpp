@@ -58,7 +58,7 @@ Reach reach_of(const Arch& a, Count layer) {
   return local_layers(a).contains(layer) ? a.local.reach : Reach();
 }
 
-/// Layers whose keys and values other layers read: for each reader, the last earlier layer that has the same reach and
+/// Layers whose keys and values other layers read: for each reader, the last earlier layer of the same reach that
 /// computes its own keys and values.
 LayerSet kv_sources(const Arch& a) {
   LayerSet sources;
@@ -87,8 +87,8 @@ void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Vi
   }
 }
 
-/// Calls visit(kind, layers) for layers with their own weights and for layers that repeat the weights of earlier
-/// layers, each with and without the final norm after them.
+/// Calls visit(kind, layers) for four groups of layers: with their own weights or with those of earlier layers, each
+/// with and without the final norm after them.
 template <typename Visit>
 void for_each_repeat(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
   if (!a.has_repeats()) return for_each_mlp(a, kind, alike, visit);

@@ -27,7 +27,7 @@ struct LayerKind {
   bool wide = false;          ///< its matmuls stay in the working format
   bool repeats = false;       ///< shares the weights of an earlier layer (Arch::repeats)
   bool ends_run = false;      ///< the model's final norm follows it (Repeats::normed)
-  bool half = false;          ///< half of a shortcut block, without experts: the layer of an MTP module
+  bool half = false;          ///< half of a shortcut block, without experts, as in an MTP module
   constexpr bool has_mlp() const { return experts || mlp_width > 0; }
   /// Whether later layers read tensors of this layer other than its result (calc/arch/cross_layer.hpp).
   constexpr bool shares_onward() const { return shares_kv || closes_encoder || opens_block; }

@@ -13,7 +13,8 @@ namespace llmcalc {
 enum class AttentionKind : std::uint8_t {
   grouped,     ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
   latent,      ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
-  compressed,  ///< DeepSeek-V4: one head whose keys are also the values, over a window and pooled tokens (Compressed)
+  compressed,  ///< DeepSeek-V4: one key head whose keys double as values, over a window and pooled tokens
+               ///< (Compressed)
   none         ///< no attention: only a recurrence, or no token mixing
 };
 template <>

@@ -31,8 +31,8 @@ struct Rope {
   double factor = 1;
   Count trained = 0;  ///< context length in training, before the extension
   double low = 1,
-         high = 4;  ///< llama3: number of rotations within `trained` below which a frequency is slow, and above which
-                    ///< it is fast
+         high = 4;  ///< llama3: a frequency is slow below `low` rotations over `trained` tokens, and fast above
+                    ///< `high`
   double slow = 1, fast = 32;   ///< yarn: the same thresholds, beta_slow and beta_fast
   bool whole = true;            ///< yarn: the ramp starts and ends at whole dimension pairs (truncate)
   double attention_factor = 1;  ///< yarn: factor on cosines and sines
@@ -41,14 +41,14 @@ struct Rope {
 
 struct Numerics {
   double norm_epsilon = 1e-5;
-  bool unit_offset = false;    ///< norms over the residual width and of q and k multiply by 1 + w (Gemma)
+  bool unit_offset = false;    ///< norms over the residual width and qk-norms multiply by 1 + w (Gemma)
   double embedding_scale = 1;  ///< factor on the token embedding's rows (Gemma: square root of the hidden size)
   double score_scale = 0;      ///< factor on q k'; 0: 1 / sqrt(query width)
   double score_cap = 0;        ///< scores s become cap tanh(s / cap) (Gemma 2); 0: no cap
   double logit_cap = 0;        ///< cap on the logits, in the same form
   Count farthest = 128;        ///< relative positions: all distances of at least this value share one bucket (T5)
-  Rope rope{};                 ///< for layers that see all tokens
-  Rope local_rope{};           ///< for layers with a window (different in Gemma 3)
+  Rope rope{};                 ///< for layers without a window
+  Rope local_rope{};           ///< for layers with a window (Gemma 3 uses a different one)
   constexpr bool operator==(const Numerics&) const = default;
 };
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr Component attn = Component::attention;
 
-/// Shape of a qk-norm over `heads` heads: one row per head, with shared or per-head weights, or one row for all heads.
+/// Shape of a qk-norm over `heads` heads. It has one row per head, with shared or per-head weights, or one row for
+/// all heads.
 Norm qk_norm_shape(const Mixer& a, Count tokens, Count heads) {
   const bool spans = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
   const bool own = spans || a.qk_norm == QkNorm::each_head || a.qk_norm == QkNorm::each_head_rms;
@@ -151,7 +152,7 @@ LatentQueries latent_queries(SegmentBuilder& b, TensorId x) {
 }
 
 /// Multi-head latent attention (arXiv:2405.04434). Expanded: the latent row is projected to keys and values of every
-/// head. Absorbed: that projection is split per head and applied to the queries and to the core's output instead.
+/// head. Absorbed: this projection is split per head and applied to the queries and to the core's output instead.
 TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   const Mixer& a = b.mixer();
   const Step& s = b.step();

@@ -1,5 +1,5 @@
 #pragma once
-/// The operators of a model: the single description from which parameters, FLOPs, bytes and traffic are derived.
+/// The operators of a model: the only description of it, from which parameters, FLOPs, bytes and traffic are derived.
 
 #include "calc/arch.hpp"
 #include "calc/arch/layer_kinds.hpp"
@@ -41,13 +41,13 @@ OpList block_ops(const Arch& arch, const LayerKind& kind, const Step& step);
 /// Operators of the final norm, the head and, in training, the loss.
 OpList head_ops(const Arch& arch, const Step& step);
 
-/// Input of an MTP module: token embedding, norms and projection. W [h ; e] is computed as W_h h + W_e e, which has the
-/// same parameters, FLOPs and bytes moved, since both halves of the concatenated tensor are written and read either
-/// way. With several residual streams W_h reads each stream, and W_e e is added to all (DeepSeek-V4). The projection is
-/// replicated on every tensor-parallel rank.
+/// Operators of an MTP module's input: token embedding, norms and projection. W [h ; e] is computed as W_h h + W_e e,
+/// with the same parameters, FLOPs and bytes moved, because both halves of the concatenated tensor are written and
+/// read in either case. With several residual streams W_h reads each stream, and W_e e is added to all (DeepSeek-V4).
+/// The projection is replicated on every tensor-parallel rank.
 OpList mtp_input_ops(const Arch& arch, const Step& step);
-/// Norm and head of an MTP module and, in training, its loss. The head sees all positions, including the last k of a
-/// sequence, for which module k has no target token (Megatron-Core masks them in the loss).
+/// Operators of an MTP module's norm and head and, in training, its loss. The head reads all positions, including the
+/// last k positions of a sequence, for which module k has no target token (Megatron-Core masks them in the loss).
 OpList mtp_head_ops(const Arch& arch, const Step& step);
 
 }  // namespace llmcalc

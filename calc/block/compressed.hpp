@@ -15,8 +15,8 @@ namespace llmcalc {
 struct PoolNames {
   std::string_view keys, gate, pool, norm, rope;
 };
-/// Pooled keys of `width` from x (tokens, hidden). `detached`: for an indexer, computed on every rank and without a
-/// gradient for x.
+/// Pooled keys of width `width`, computed from x (tokens, hidden). `detached`: for an indexer, on every rank and
+/// without a gradient for x.
 TensorId pooled_keys(SegmentBuilder& b, const PoolNames& names, TensorId x, Count width, bool detached);
 
 /// The layer's attention on x (tokens, hidden). The result has the width of x and must still be summed across ranks.

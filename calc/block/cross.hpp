@@ -26,8 +26,8 @@ Count embedded_tokens(const Arch& arch, const Step& step);
 void make_distances(SegmentBuilder& builder, const Step& step, TensorId x);
 
 /// Relative-position biases of a layer with its own table: (queries x keys) values per head, read and saved for
-/// backward only by the layer's attention core. Returns no_tensor if the stack shares one table, and in a decode step,
-/// whose core reads the table directly.
+/// backward only by the layer's attention core. Returns no_tensor if the layers of a stack share a table, and in a
+/// decode step, in which the attention core reads the table directly.
 TensorId layer_distances(SegmentBuilder& builder);
 
 }  // namespace llmcalc

@@ -5,10 +5,10 @@
 ///   blocks     github.com/ml-explore/mlx-lm, minimax_m3
 ///
 /// Every tensor-parallel rank runs the whole indexer on all tokens. Its inputs get no gradient: a separate loss on the
-/// selected keys trains the indexer (arXiv:2512.02556, 2.1). Counted: the backward pass of that loss from the scores to
-/// the weights. Not counted: the loss and its target, which is computed from the attention probabilities; Hadamard
-/// transforms of queries and key, ReLU, the weighted sum over heads, and the search for the largest scores. The model's
-/// loss treats the selection as constant and therefore does not train the indexer's weights.
+/// selected keys trains the indexer (arXiv:2512.02556, 2.1). Counted: the backward pass of this loss from the scores
+/// to the weights. Not counted: the loss, and its target, which is computed from the attention probabilities;
+/// Hadamard transforms of queries and key, ReLU, the weighted sum over heads, and the search for the largest scores.
+/// The model's own loss treats the selection as constant, so it does not train the indexer's weights.
 
 #include "calc/block/segment_builder.hpp"
 

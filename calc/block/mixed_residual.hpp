@@ -17,8 +17,8 @@
 
 namespace llmcalc {
 
-/// Number of tensors in the mix before a layer's first sub-layer, ceil(i/n) + 1, or before its later ones, floor(i/n) +
-/// 2.
+/// Number of tensors in a mix of layer i: ceil(i/n) + 1 before the first sub-layer, floor(i/n) + 2 before later
+/// sub-layers.
 Count mixed_tensors(const Arch& arch, Count layer, bool first);
 
 /// Number of tensors in the head's mix: ceil(L/n) + 1.

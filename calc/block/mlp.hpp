@@ -1,5 +1,5 @@
 #pragma once
-/// The operators of a layer's MLP: dense, or experts.
+/// The operators of a layer's dense MLP or experts.
 
 #include "calc/block/segment_builder.hpp"
 
@@ -9,7 +9,7 @@ namespace llmcalc {
 TensorId dense_mlp(SegmentBuilder& b, TensorId x, Count width);
 
 /// Mixture of experts: router, dispatch of every token to its experts, the experts' MLPs, combination. Zero experts
-/// contribute their input, weighted by the sum of their gates. `routed_by`: the router's input.
+/// add their input, weighted by the sum of their gates. `routed_by`: the router's input.
 TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by);
 
 }  // namespace llmcalc

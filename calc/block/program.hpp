@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// MTP modules have separate segments, one of each kind.
+/// MTP modules have three further segments, one of each kind.
 enum class SegmentKind : std::uint8_t { embedding, block, head };
 
 struct Segment {
@@ -22,7 +22,7 @@ struct Segment {
   const OpList& whole;   ///< operators before sharding
   const OpList& ops;     ///< operators of one rank
   bool backward = true;  ///< whether backward passes through the segment
-  bool mtp = false;      ///< segment of MTP modules, which run one after another; `repeats` is their number
+  bool mtp = false;      ///< segment of MTP modules, which run in sequence; `repeats` is the number of modules
 };
 
 constexpr Step training_step(const Plan& p) {
@@ -62,7 +62,7 @@ constexpr Step decode_step(const Plan& p, Count context) {
 
 /// The step that verifies one drafted token per MTP module and then drafts the next tokens with the modules. Its
 /// queries are the token at `context` (inclusive) and one more token per module. Modules read all of these tokens,
-/// because any of them may have been accepted; the result at the last position is the next draft.
+/// because any of them may be accepted; the result at the last position is the next draft.
 constexpr Step drafting_step(const Plan& p, Count context) {
   Step s = decode_step(p, context);
   s.queries += p.mtp;

@@ -55,8 +55,8 @@ class Recurrence {
     return out("ssm.out", gated("ssm.gate_mul", projected("ssm.gate", i, p), o));
   }
 
-  /// H heads of width P; B and C of width N are shared by the heads of a group. A_log, D and dt_bias: 3 H parameters of
-  /// the core. The norm over all heads follows the gate.
+  /// H heads of width P; B and C of width N are shared by the heads of a group. The core's parameters are A_log, D
+  /// and dt_bias, 3 H in total. The norm over all heads follows the gate.
   TensorId mamba2() {
     const Count w = r_.width(), shared = mul(2, r_.key_heads, r_.key_dim);
     const TensorId x = convolved("ssm.x", "ssm.x_conv", w, r_.head_dim);

@@ -49,8 +49,8 @@ class SegmentBuilder {
     op.asks = false;
     return y;
   }
-  /// y = x W plus the adapter's part, if any. Tensor-parallel ranks shard the adapter along the same dimension as W,
-  /// and one all-reduce serves both.
+  /// y = x W or, with an adapter, x W + (x A) B. Tensor-parallel ranks shard the adapter along the same dimension as
+  /// W, so one all-reduce sums both.
   TensorId matrix(std::string_view name, Component c, const Linear& w, Split split, TensorId x, Count unit = 1) {
     const TensorId y = add(name, c, w, split, x, unit);
     const auto names = s_.lora_rank > 0 ? adapter_names(s_.lora_targets, name) : std::nullopt;

@@ -29,7 +29,7 @@ Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documen
   const Int128 ranks = static_cast<Int128>(s.pair_ranks);
   return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
 }
-/// The query-key pairs to count. For bidirectional attention all conventions agree.
+/// The query-key pairs to count. For bidirectional attention, all conventions give the same number.
 Pairs scored_pairs(const Attention& s, AttentionFlops convention) {
   return {convention, s.reach, s.selection, s.pooled, false, s.bidirectional};
 }
@@ -52,7 +52,7 @@ Count cached_rows(const Attention& s, const Pricing& p) {
   if (s.pooled > 0) return add(near, std::min(ceil_div(s.keys, s.pooled), mul(s.queries, s.pooled_seen(last))));
   return s.selection.chooses() ? std::min(s.keys, mul(s.queries, s.selection.seen(last))) : near;
 }
-/// Bytes of one pass over the S x S scores.
+/// Bytes of reading or writing the S x S scores once.
 double scores(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(all_keys(s)));
 }

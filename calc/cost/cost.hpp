@@ -8,8 +8,8 @@
 
 namespace llmcalc {
 
-/// Bytes that an operator moves to and from memory, counting each operand once: a lower bound. The fields are doubles,
-/// because the fraction of experts that a router selects is an expected value.
+/// Bytes that an operator moves to and from memory: a lower bound, because each operand counts once. The fields are
+/// doubles, because the number of experts that a router selects is an expected value.
 struct Traffic {
   double weights = 0;      ///< weights read; in backward also gradients written
   double cache = 0;        ///< keys and values read from the cache
@@ -62,7 +62,7 @@ struct Costs {
 };
 Costs costs(const Op& op, const Pricing& p);
 Cost forward(const Op& op, const Pricing& p);
-/// Both gradients; for frozen weights, only the input gradient.
+/// Cost of both gradients; for frozen weights, only of the input gradient.
 Cost backward(const Op& op, const Pricing& p);
 
 /// Learned parameters of an operator. A tied head's matrix belongs to the token embedding and counts as 0 here.

@@ -125,8 +125,8 @@ CacheRow cache_row(const Attention& s, const Pricing& p) {
 CacheRow cache_row(const IndexScores& s, const Pricing& p) {
   return {.per_token = s.pooled > 0 ? Bytes() : index_row(s, p.cache)};
 }
-/// Pooled keys, plus the keys and gates (in their compute format) of the last tokens, which will form the next pooled
-/// key: one group, or two if groups overlap.
+/// Pooled keys, plus the keys and gates of the last tokens, which will form the next pooled key, in the compute
+/// format: one group of tokens, or two if groups overlap.
 CacheRow cache_row(const Pool& s, const Pricing& p) {
   return {.per_pool = row_bytes(p.cache.keys, s.width),
           .ratio = s.ratio,

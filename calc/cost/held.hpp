@@ -18,13 +18,13 @@ struct CacheRow {
   Count encoded = 0;  ///< tokens of the context that the encoder reads
   Bytes per_pool{};
   Count ratio = 1;
-  Bytes open{};  ///< bytes of tokens whose pooling group may still be incomplete: excluded from the cache, as in
-                 ///< published counts
+  Bytes open{};  ///< bytes of tokens whose pooling group may be incomplete; not part of the cache, as in published
+                 ///< counts
   constexpr Bytes of(Count context) const {
     const Count own = encoded == 0 ? context : std::max(context, encoded) - encoded + 1;
     return reach.held(own) * per_token + (own / ratio) * per_pool + state;
   }
-  /// Bytes per token while no window is full; for pooled tokens the mean, rounded down.
+  /// Bytes per token while no window is full. Pooled keys count with their mean per token, rounded down.
   constexpr Bytes each() const { return per_token + Bytes(per_pool.value / ratio); }
   /// Adds the cache of another operator of the layer. Precondition: if both operators cache tokens, both keep all
   /// tokens; if both pool tokens, their ratios are equal.

@@ -46,8 +46,8 @@ double backward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::activate:
     case PointwiseKind::scale:
     case PointwiseKind::add_own:
-      return 3;  // add: adds the branch's gradient to the residual gradient; scale: reads the result for the gradient
-                 // of its factors; add_own: reads b and the gradient of y, which is also the gradient of a
+      return 3;  // add: adds the branch's gradient to the residual gradient. scale: also reads the result, for the
+                 // gradient of its factors. add_own: reads b and the gradient of y, which is also the gradient of a
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
       return 5;

@@ -1,5 +1,5 @@
 #pragma once
-/// Costs of operators by shape, for calc/cost/cost.hpp. A shape without a cost function does not compile.
+/// Costs of operators by shape, for calc/cost/cost.hpp. A shape without cost functions does not compile.
 
 #include "calc/cost/cost.hpp"
 #include "calc/formats/stored.hpp"

@@ -8,8 +8,9 @@ namespace llmcalc::shape_costs {
 // state. Executed FLOPs count the matmuls, token by token or in chunks of C tokens; per token and head with an N x P
 // state:
 //   token by token   4 N P, plus 2 N P under the delta rule and another 2 N P if removal has a separate key
-//   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
-//                                            updated (arXiv:2412.06464; excludes the inverse of the system)
+//   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the two results of the triangular system;
+//                                            S is read twice and updated once (arXiv:2412.06464; excludes the inverse
+//                                            of the system)
 //   removal          8 C N + 8 C P + 8 N P   as delta, with scores, values and updates of both keys (arXiv:2503.14456)
 //   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6); mLSTM's P is one
 //                                            larger for the normalizer (arXiv:2405.04517)
@@ -20,7 +21,7 @@ namespace llmcalc::shape_costs {
 // are not saved.
 
 namespace {
-/// Coefficients of the matmuls above; `reading`: coefficient of the in-chunk matmuls that produce the output.
+/// Coefficients of the matmuls above. `reading`: coefficient of the matmuls within a chunk that produce the output.
 struct RuleWork {
   Count state, scores, values, reading;
 };

@@ -16,7 +16,7 @@
 
 namespace llmcalc {
 
-/// The device's peak rate that applies to a matmul in a format.
+/// Peak rate of a device that applies to matmuls in a format.
 enum class Peak : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, none };
 inline constexpr std::size_t peak_count = 8;
 inline constexpr std::array<std::string_view, peak_count> peak_names{"fp64", "fp32", "tf32", "fp16",
@@ -158,8 +158,9 @@ constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
   return Bytes(ceil_div(mul(rows, cols, t.format().element_bits), 8));
 }
 
-/// Bytes of an activation or gradient (rows, depth) as an operand of a matmul that sums over `depth`. Groups run along
-/// the depth, each within one row; only weights use blocks of several rows (DeepSeek-V3: 1 x 128 and 128 x 128).
+/// Bytes of an activation or gradient (rows, depth) as an operand of a matmul that sums over `depth`. Groups run
+/// along the depth, and each is within one row; only weights use blocks of several rows (DeepSeek-V3: 1 x 128 and 128
+/// x 128).
 constexpr Bytes operand_bytes(DType t, Count rows, Count depth) {
   if (t.plain()) return tensor_bytes(t, rows, depth);
   Format own = t.format();

@@ -25,7 +25,8 @@ struct LowPrecision {
   Count first_wide = 0,
         last_wide = 0;  ///< numbers of blocks at the start and at the end of the model that stay in the working format
 
-  /// Whether this component's matmuls run in the plan's format, in a block that does not stay in the working format.
+  /// Whether this component's matmuls run in the plan's format, given that their block does not stay in the working
+  /// format.
   constexpr bool has(Component c) const {
     if (!is_low_precision(c)) return false;
     if (c == Component::attention) return parts.has(NarrowPart::attention);

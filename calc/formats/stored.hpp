@@ -10,10 +10,10 @@ namespace llmcalc {
 struct Stored {
   DType matrix, vector;
   DType operand, result;  ///< for a matmul: formats of the activation or gradient that it reads, and of its output
-  DType factor;           ///< for a matmul: format of the weight matrix as it is read
+  DType factor;           ///< for a matmul: format in which it reads the weight matrix
 };
-/// The component whose format an operator's weights use. Norms of queries, keys and latent rows are stored as norms,
-/// although their parameters count as attention's.
+/// The component whose format an operator's weights use. Norms of queries, keys and latent rows have the format of
+/// norms, although their parameters count toward attention.
 inline Component stored_component(const Shape& shape, Component c) {
   return std::holds_alternative<Norm>(shape) ? Component::norm : c;
 }

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// Component that an operator's weights belong to. The parameter table shows the MLP and its experts as one line.
+/// Component to which an operator's weights belong. The parameter table shows the MLP and its experts as one line.
 enum class Component : std::uint8_t {
   embedding,
   position,
@@ -27,7 +27,7 @@ constexpr bool in_mlp(Component c) { return c >= Component::mlp && c <= Componen
 /// Whether the component's matrices are inside a block.
 constexpr bool is_inside_block(Component c) { return c == Component::attention || in_mlp(c); }
 
-/// Whether a recipe in fewer than 16 bits runs this component's matmuls in that format.
+/// Whether a recipe for a format with fewer than 16 bits runs this component's matmuls in this format.
 constexpr bool is_low_precision(Component c) { return is_inside_block(c) && c != Component::router; }
 
 /// Owner of the weights.

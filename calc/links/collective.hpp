@@ -86,7 +86,8 @@ struct CollectiveSchedule {
   Ratio load;        ///< bytes over the link of the busiest rank, in units of M
 };
 
-/// Upper bound on the number of ranks, larger than any real machine; rounds do not overflow up to this bound.
+/// Upper bound on the number of ranks, larger than any real machine. Up to this bound, the number of rounds does not
+/// overflow.
 inline constexpr Count max_ranks = Count{1} << 40;
 
 /// Reason a collective is impossible.

@@ -31,13 +31,14 @@ class CollectiveCalls {
   const CollectiveCall* end() const { return list_.end(); }
 
  private:
-  // Capacity: 3 calls for tensor (all-gather, reduce-scatter, all-reduce), 2 more for context, 1 for expert and 2 for
-  // expert-tensor parallelism; the rest is for calls with other message sizes.
+  // Capacity: 3 calls for tensor parallelism (all-gather, reduce-scatter, all-reduce), 2 for context, 1 for expert
+  // and 2 for expert-tensor parallelism. The remaining entries are for calls with other message sizes.
   InplaceVector<CollectiveCall, 16> list_;
 };
 
-/// Adds the messages of a collective in forward or in backward. In backward, a collective may use a different operation
-/// and also regather a saved shard, possibly only for weight gradients.
+/// Adds the messages of a collective in forward or in backward. In backward, a collective may be a different
+/// operation, and may also regather a saved shard. `regathers_for_weights`: only weight gradients need the regathered
+/// tensor.
 void add_forward(CollectiveCalls& all, const Collective& c, const Pricing& p);
 void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, bool regathers_for_weights = false);
 

@@ -103,7 +103,7 @@ class Groups {
     return r;
   }
 
-  /// The largest number of devices joined by a level that does not join all devices.
+  /// The number of devices joined by the largest level that does not join all devices.
   Count node() const {
     Count largest = 1;
     for (const Count n : joined_)
@@ -129,8 +129,8 @@ class Groups {
     return r;
   }
 
-  /// Groups interleaved on neighboring devices have the same placement if no node boundary separates neighbors, so
-  /// one group suffices. Otherwise every group is checked.
+  /// Number of interleaved groups to check. Groups interleaved on neighboring devices have the same placement if no
+  /// node boundary separates neighbors, so one group suffices; otherwise, every group is checked.
   Count differing() const {
     const Count stride = lines_.inner.stride;
     const auto whole = [&](Count n) { return n == devices_ || n % stride == 0 || stride % n == 0; };

@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// The parts of a group that one level of links joins. A part is the set of ranks joined by the next inner level; on
-/// the innermost level it is a single rank.
+/// The parts of a group that one level of links joins. A part is the set of ranks that the next inner level joins; on
+/// the innermost level, it is a single rank.
 struct Meeting {
   Count parts = 1;   ///< number of parts joined; 1: the level is not used
   Count fewest = 1;  ///< number of ranks in the smallest part

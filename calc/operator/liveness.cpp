@@ -25,8 +25,8 @@ struct LiveTensor {
   bool outside = false;    ///< produced by another segment, which counts it; its gradient is computed here
   bool carried = false;    ///< produced here and read by other segments: live to the end of this segment
   bool shared_kv = false;  ///< carried, and read by several layers: its gradient exists before backward begins
-  bool in_place = false;   ///< carried, and overwritten by its gradients from later segments
-  bool passed = false;     ///< the result, if this segment's backward also reads it; the next segment saves it
+  bool in_place = false;   ///< carried, and overwritten by the gradients that later segments compute for it
+  bool passed = false;     ///< the result, if this segment's backward also needs it; the next segment saves it
 };
 
 /// An operator's tensors after aliasing. A collective without a new result (an all-reduce) works in place.
@@ -179,7 +179,7 @@ class Walk {
     if (x.shared_kv) return share_onward(x);
     if (t != result_) r_.carried += x.size;
   }
-  /// Marks an input that all later segments read.
+  /// Marks an input that all later segments also read.
   void save(LiveTensor& x) {
     x.carried = x.shared_kv = true;
     share_onward(x);
@@ -369,7 +369,7 @@ class Walk {
       if (source != no_tensor) added += remake_tensor(source);
     return added;
   }
-  /// Bytes of a gradient that overwrites another segment's tensor: a layer's part of the per-layer input.
+  /// Bytes of a gradient that overwrites a tensor of another segment, such as a layer's part of the per-layer input.
   Bytes moved_out(TensorId t, std::size_t i, Gradients& gradient) const {
     const bool moves = t != no_tensor && tensors_[t].outside && std::holds_alternative<Pointwise>(ops_[i].shape);
     return moves ? std::exchange(gradient[t], {}) : Bytes();

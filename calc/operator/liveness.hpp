@@ -17,9 +17,10 @@ struct Liveness {
   Bytes input;    ///< the segment's input tensor
   Bytes output;   ///< the result of the segment
   Bytes saved;    ///< saved for backward, including the input if backward needs it
-  Bytes core;     ///< the part of `saved` that belongs only to the attention core: scores, log-sum-exps
+  Bytes core;     ///< the part of `saved` that only the attention core needs: scores, log-sum-exps
   Bytes carried;  ///< tensors other than the output that other segments read, possibly the input; training saves them
-  Bytes cross_layer_tensors;  ///< the part of `saved` live until a later layer replaces it (an indexer's selection)
+  Bytes cross_layer_tensors;  ///< the part of `saved` that is live until a later layer replaces it (an indexer's
+                              ///< selection)
   Bytes awaited;  ///< gradients of results that several later layers read; they are live before the segment's
                   ///< backward begins
   Bytes awaited_by_encoder;  ///< the part of `awaited` for the encoder's relative-position biases, if the decoder has

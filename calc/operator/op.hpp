@@ -57,8 +57,10 @@ struct Attention {
   Reach reach{};
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
-  Count pair_ranks = 1;        ///< ranks that divide the query-key pairs evenly, each with its own queries
-  Count head_ranks = 1;        ///< ranks across which the heads are sharded; each rank holds the sinks of all heads
+  Count pair_ranks = 1;        ///< number of ranks that divide the query-key pairs evenly, each for a part of the
+                               ///< queries
+  Count head_ranks = 1;        ///< number of ranks across which the heads are sharded; each rank holds the sinks of
+                               ///< all heads
   bool ring = false;           ///< the keys and values of one other rank at a time pass through this rank
   bool shared_kv = false;      ///< keys and values come from another layer, which caches them
   bool shares_kv = false;      ///< later layers also read its keys and values
@@ -188,8 +190,8 @@ struct Shift {
 };
 
 /// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys, weighted by the softmax of their gates plus a
-/// learned bias per position in the group; keys and gates are (sequences, queries, wide). An incomplete last group of a
-/// pass also counts.
+/// learned bias per position in the group; keys and gates are (sequences, queries, wide). The last group of a pass
+/// counts even if it is incomplete.
 struct Pool {
   Count sequences = 0, queries = 0, width = 0, wide = 0, ratio = 1;
   constexpr bool operator==(const Pool&) const = default;
@@ -249,9 +251,10 @@ struct ExpertRouting {
   constexpr bool operator==(const ExpertRouting&) const = default;
 };
 
-/// Collective among the ranks of a group: one operation in forward and one in backward, either of which may be absent.
-/// `elements` counts the full tensor; number_bytes 0: activations. A message between two ranks (p2p) has no full
-/// tensor: `elements` counts one message, and a rank of a ring sends `repeats` messages.
+/// Collective among the ranks of a group: an operation in forward and an operation in backward, either of which may
+/// be absent. `elements`: size of the full tensor. number_bytes 0: bytes of the activation format. For messages
+/// between two ranks (p2p), which have no full tensor, `elements` is the size of one message, and a rank of a ring
+/// sends `repeats` messages.
 struct Collective {
   bool forward_on = false, backward_on = false;
   bool regather = false;  ///< backward repeats the forward collective, whose result is not saved
@@ -345,7 +348,7 @@ struct Op {
 
   bool detached = false;  ///< passes no gradient to its inputs (an indexer, which only its own loss trains)
   bool asks = true;       ///< its inputs require gradients, because a trained weight precedes them
-  bool reread = false;    ///< a router without a backward pass, whose selection the experts' backward reads
+  bool reread = false;    ///< a router without a backward pass, but with a selection that the experts' backward reads
   bool narrow = false;    ///< a matmul in the plan's format if this format has fewer than 16 bits
   bool borrowed = false;  ///< its weights belong to another operator, which counts them
   Owner owner = Owner::model;
@@ -355,7 +358,8 @@ struct Op {
   constexpr bool in_place() const { return out == no_tensor; }
 };
 
-/// Whether the operator computes vocabulary logits. Dense layers of an encoder's head do not, and are not sharded.
+/// Whether the operator computes vocabulary logits. Excludes the dense layers of an encoder's head, which are not
+/// sharded.
 inline bool makes_logits(const Op& op) {
   return op.component == Component::lm_head && op.split == Split::column && std::holds_alternative<Linear>(op.shape);
 }

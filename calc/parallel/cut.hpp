@@ -18,9 +18,9 @@ OpList cut(const OpList& ops, const Layout& layout);
 /// Number of tokens of a step in one rank's residual stream.
 Count own_tokens(Count tokens, const Layout& layout);
 
-/// Number of parameters whose gradients the ranks of `group` all-reduce once per step because each rank sees only part
-/// of their inputs. Excludes the reduction across data- and context-parallel ranks, which see different tokens and
-/// therefore reduce the gradients of all weights.
+/// Number of parameters whose gradients the ranks of `group` all-reduce once per step, because each rank has only a
+/// part of their inputs. Excludes the reduction across data- and context-parallel ranks, which see different tokens
+/// and therefore reduce the gradients of all weights.
 Count summed_gradients(const OpList& ops, const Layout& layout, Group group);
 
 }  // namespace llmcalc

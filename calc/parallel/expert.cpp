@@ -118,7 +118,8 @@ class ExpertPass {
   ExpertRouting routing_{};
   TensorId logits_ = no_tensor;
   std::array<TensorId, most_tensors> now_{};   // id of a tensor after its collectives
-  std::array<bool, most_tensors> is_shard_{};  // the tensor covers only the rank's own tokens and is already summed
+  std::array<bool, most_tensors> is_shard_{};  // whether the tensor has only the rank's own tokens and is already
+                                               // summed over ranks
 };
 
 }  // namespace

@@ -205,8 +205,8 @@ class TensorWalk {
     out_.push({op.name, c, op.component, Split::inside, 1, partial, op.out});
   }
 
-  /// Whether another segment's tensor is already sharded: keys and values of another layer cover this rank's heads. An
-  /// encoder's result, which matmuls read, is whole.
+  /// Whether a tensor of another segment is already sharded. Keys and values of another layer have only this rank's
+  /// heads; an encoder's result, which matmuls read, is whole.
   bool is_cut_elsewhere(const Op& op, TensorId t) const {
     return t != block_input && maker_[t] == nullptr && !std::holds_alternative<Linear>(op.shape);
   }

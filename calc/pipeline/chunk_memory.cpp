@@ -159,7 +159,7 @@ class ChunkTensors {
   Count modules() const { return p_.mtp().empty() ? 0 : p_.mtp()[0].layers; }
   /// Bytes of the input of a module's norm, which the preceding head already saves.
   Bytes shared_input() const { return p_.head().alive.keeps_input ? p_.mtp()[0].alive.input : Bytes(); }
-  /// Bytes saved by the layer of a module; only its input if all layers are recomputed.
+  /// Bytes saved by the layer of an MTP module; only its input if all layers are recomputed.
   Bytes saved_of_layer() const {
     const Liveness& l = p_.mtp()[1].alive;
     return recomputed_modules_ ? l.input : l.saved;
@@ -205,7 +205,7 @@ class ChunkTensors {
   std::vector<CrossLayerTensor> cross_layer_;
   ModelChunk recomputed_;  // the layers that save only their inputs
   Count group_;
-  Ratio away_;  // share of saved bytes in host memory
+  Ratio away_;  // fraction of saved bytes in host memory
   bool whole_logits_, in_groups_ = false;
   bool recomputed_modules_ = false;  // the layer of each module is recomputed separately
 };

@@ -148,7 +148,8 @@ class ChunkClock {
     if (times_.modules > 0) f(times_.modules, module_forward(), module_gathered());
   }
   struct Tail {
-    double compute = 0, reduce = 0, end = 0;  ///< totals of the layers visited, and seconds until all are done
+    double compute = 0, reduce = 0, end = 0;  ///< totals over the layers visited so far, and seconds until all of
+                                              ///< their work is done
     /// Prepends n equal layers, which run before the layers visited so far.
     void precede(Count n, const Beat& b) {
       const double m = static_cast<double>(n), c = m * b.compute, r = m * b.reduce;

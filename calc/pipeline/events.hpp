@@ -24,8 +24,8 @@ enum class TaskKind : std::uint8_t {
   collective_call,  ///< collective inside a layer, between the ranks of a group
   gather_weights,
   reduce_gradients,
-  fetch_from_host,    ///< weights and activations, in a slot
-  move_to_host,       ///< activations or gradients, in a slot
+  fetch_from_host,    ///< weights and activations, within a slot
+  move_to_host,       ///< activations or gradients, within a slot
   offload_gradients,  ///< to host memory, once per step
   optimizer,
   update_on_host,  ///< the optimizer's updates on the host, including concurrent weight transfers
@@ -136,7 +136,7 @@ class PipelineTasks {
   MakespanWorkspace room_;  // used to find the order of automatic schedules
 };
 
-/// Options for placing a pipeline on a timeline.
+/// Options for adding a pipeline to a timeline.
 struct SlotMaker {
   /// Appends the tasks of a slot, in place of the single task `whole`; empty: appends `whole`.
   std::function<SlotTasks(Timeline&, Count rank, const Slot&, const Task& whole)> put{};

@@ -33,7 +33,7 @@ class MakespanWorkspace {
   struct Flow {
     double& end(Count micro_batch) const { return ends[micro_batch & saved]; }
     const Flow* from = nullptr;  ///< flow whose results it reads
-    double latency = 0;          ///< seconds of the sends of these results
+    double latency = 0;          ///< seconds to send these results
     double ready = 0;
     Count done = 0;  ///< number of micro-batches done
     double* ends = nullptr;
@@ -67,7 +67,7 @@ class MakespanWorkspace {
   std::vector<Station> stations_;
   std::vector<ChunkSpan> spans_;
   std::vector<Seconds> busy_;
-  std::vector<double> unused_;  // at the mark: ends of slots whose results have not been used
+  std::vector<double> unused_;  // ends of slots with unused results at the time of the mark
 };
 
 /// Simulates the pipeline. Precondition: the pipeline has no flaw, and every chunk and boundary has a time. Afterward

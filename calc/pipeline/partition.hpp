@@ -31,16 +31,17 @@ class Partition {
 struct RowCosts {
   double embedding = 0, head = 0;
   std::array<double, most_kinds> layer{};
-  /// Extra cost of a layer of each kind if it is among the first `first_recomputed` of its chunk, which are recomputed.
+  /// Additional cost of a layer of each kind if it is recomputed, as the first `first_recomputed` layers of each
+  /// chunk are.
   std::array<double, most_kinds> recomputed{};
   Count first_recomputed = 0;
 };
 /// Row costs in seconds: forward plus backward of a micro-batch. In paired slots (DualPipe) expert collectives overlap
 /// with other work, as in paired_seconds().
 RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds);
-/// Row costs in seconds, plus a chunk's stalls under ZeRO-3 for the weights and gradients of its layers, embedding and
-/// head: the difference that each row makes to chunk_seconds(). Excludes messages between stages, which stall all
-/// chunks equally.
+/// Row costs in seconds, including a chunk's stalls under ZeRO-3 for the weights and gradients of its layers,
+/// embedding and head: the amount by which each row increases chunk_seconds(). Excludes messages between stages,
+/// which stall all chunks equally.
 RowCosts row_costs(const Prices& prices, const RowTimes& times, const Layout& layout, Count micro_batches);
 /// Row costs in FLOPs, for use without hardware.
 RowCosts row_costs(const Prices& prices);

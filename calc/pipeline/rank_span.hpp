@@ -1,5 +1,5 @@
 #pragma once
-/// The part of a step that a rank spans: from the start of its first forward to the end of its last gradients.
+/// Span of a rank within a step: from the start of its first forward to the end of its last gradients.
 
 #include "calc/pipeline/times.hpp"
 
@@ -18,7 +18,7 @@ struct RankSpan {
 /// Span of a rank. `chunks`: by chunk_index() of rank and local chunk.
 RankSpan rank_span(const Pipeline& p, const PipelineTimes& t, std::span<const ChunkSpan> chunks, Count rank);
 
-/// Span of the slowest rank: the time from one step to the next if ranks proceed independently.
+/// Span of the slowest rank: the time from one step to the next if ranks update independently.
 Seconds longest_span(const Pipeline& p, const PipelineTimes& t, std::span<const ChunkSpan> chunks);
 
 }  // namespace llmcalc

@@ -48,8 +48,8 @@ constexpr Count fixed_chunks(Schedule s) {
 }
 /// Whether a schedule runs some weight gradients separately from input gradients.
 constexpr bool splits_backward(Schedule s) { return s > Schedule::interleaved; }
-/// Whether a schedule runs a forward of one micro-batch concurrently with a backward of another, in one slot. One of a
-/// rank's two chunks is then as far from the beginning of the model as the other is from its end.
+/// Whether a schedule runs a forward of one micro-batch concurrently with a backward of another, in one slot. The two
+/// chunks of a rank then have equal distances from the two ends of the model.
 constexpr bool has_pairs(Schedule s) { return s == Schedule::dualpipe || s == Schedule::dualpipe_v; }
 /// Whether the order of slots is found by a rule that depends on times, instead of being fixed.
 constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Schedule::zb_2p || s == Schedule::zb_v; }

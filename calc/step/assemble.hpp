@@ -1,5 +1,5 @@
 #pragma once
-/// Sums of rows: FLOPs, bytes, collectives and time of all layers of a stage, under either roofline.
+/// Sums over rows: FLOPs, bytes, collectives and time of all layers of a stage, under either roofline.
 
 #include "calc/price.hpp"
 
@@ -60,7 +60,7 @@ CommunicationTime communication_time(const CollectiveCall& e, const Layout& layo
 constexpr bool is_linear(CollectiveOp op, Collectives c) {
   return c != Collectives::fastest || op == CollectiveOp::p2p || op == CollectiveOp::all_to_all;
 }
-/// Time of the collectives of several groups, one after another.
+/// Time of several collectives in sequence.
 CommunicationTime communication_time(const CollectiveCalls& all, const Layout& layout, const Cluster& cluster,
                                      const LinkRates& reached = {});
 

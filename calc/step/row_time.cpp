@@ -70,8 +70,8 @@ class Clock {
     if (experts_shared_) share_out(row.experts, row.borrowed.experts, ParameterClass::experts, t);
   }
 
-  /// Adds exposed transfers to and from host memory. They overlap with a row's other work, except with expert
-  /// collectives that can overlap with another slot's work.
+  /// Adds exposed host transfers. They overlap with a row's other work, but not with expert collectives that can
+  /// overlap with another slot's work.
   void travel(const LayerPrice& row, bool recomputes, RowTime& t) const {
     const RowTravel bytes = row_travel(row, plan_, layout_, recomputes);
     const auto exposed = [&](Bytes up, Bytes down, const Spent& s) {

@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// How weights and gradients are shared among the ranks that hold the same weights.
+/// Sharding of weights and gradients among the ranks that hold the same weights.
 struct Sharing {
   Zero zero = Zero::none;
   bool shared = false;      ///< whether several ranks hold the same weights
@@ -58,7 +58,7 @@ class SlotEvents {
 
   /// The tasks that the first forwards of a local chunk's units wait for; nullopt: no wait. `index`: see chunk_index().
   std::vector<std::optional<Ahead>>& gathered(Count index) { return gathered_[static_cast<std::size_t>(index)]; }
-  /// The last tasks of the last weight gradients of a local chunk's units.
+  /// For each unit of a local chunk, the last task of its last weight gradients.
   const std::vector<std::size_t>& unit_ends(Count index) const { return unit_ends_[static_cast<std::size_t>(index)]; }
 
  private:
@@ -75,7 +75,7 @@ class SlotEvents {
                                        ///< empty: to the part being added
     Count earlier = 0;                 ///< number of micro-batches by which it precedes the slot's micro-batch
   };
-  /// A chain of tasks, and a shorter task that begins together with the first of them.
+  /// A chain of tasks, and a shorter task that begins at the same time as the first of them.
   struct Loads {
     std::vector<Load> chain{};
     Load along{};
@@ -132,7 +132,7 @@ class SlotEvents {
   Task whole_{};
   /// number_: index of the slot's micro-batch within its direction.
   Count rank_ = 0, index_ = 0, backward_index_ = 0, number_ = 0;
-  bool first_ = false;                ///< its forward is the chunk's first
+  bool first_ = false;                ///< the slot has the chunk's first forward
   bool apart_ = false;                ///< expert collectives overlap with other work
   bool dry_ = false;                  ///< only sums seconds and adds no tasks
   bool backward_ = false;             ///< gradients are being added

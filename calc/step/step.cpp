@@ -190,7 +190,7 @@ class StepClock {
   }
   /// Whether a rank runs its optimizer as soon as its own gradients are reduced.
   bool alone() const { return validates_after(pipeline_.schedule); }
-  /// Start of a rank's step: the rank's own start, or the common start of all ranks.
+  /// Start of a rank's step: its own start if ranks update independently, otherwise the common start of all ranks.
   Seconds begin_of_step(Count rank, const Makespan& m) const {
     return alone() ? rank_span(pipeline_, times(room_.sends), m.chunks, rank).begin : Seconds();
   }
@@ -234,7 +234,7 @@ class StepClock {
   struct RankSummed {
     Seconds last, network, host, all, down;
   };
-  /// Appends a chunk whose last backward ends at `end`.
+  /// Adds a chunk, whose last backward ends at `end`, to the chunks in `before`.
   static RankSummed then(const ChunkSeconds& s, Seconds end, const RankSummed& before) {
     return {.last = end,
             .network = std::max(before.network + s.reduction, end + s.reducing),

@@ -149,7 +149,7 @@ class StepBuilder {
     return all;
   }
 
-  /// Adds the reductions and the transfers to host memory, as early as possible.
+  /// Adds a rank's reductions and transfers to host memory, each as early as possible.
   RankSums add_sums(Count rank) {
     RankSums sums;
     const auto follow = [&](std::vector<Follower>& all, std::size_t task, std::size_t first) {
@@ -229,7 +229,7 @@ class StepBuilder {
     if (r.landed) timeline_.wait_for(updates_.back().task, *r.landed);
   }
 
-  /// The latest time at which a rank's weights can begin to arrive without delaying any first forward.
+  /// The latest time at which a rank's weights can begin to arrive without delaying the first forward of any chunk.
   Seconds begin_of(Count rank) {
     std::optional<Seconds> first;
     for (const Local& c : chunks(rank)) {

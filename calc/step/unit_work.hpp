@@ -27,13 +27,13 @@ struct Leg {
   Seconds hidden{}, hidden_experts{};  ///< hidden seconds of all other collectives, and of expert collectives
 };
 
-/// One direction of a row, and the concurrent transfers from and to the host.
+/// One direction of a row, and the concurrent transfers from the host (`up`) and to the host (`down`).
 struct RowPass {
   std::vector<Leg> legs{};
   Seconds up{}, down{};
 };
 
-/// A unit of the model in one micro-batch. An MTP module has three rows, every other unit has one.
+/// A unit of the model in one micro-batch. An MTP module has three rows, and every other unit one row.
 struct ChunkUnit {
   Count number = 0;      ///< index: embedding 0, then layers from 1 on, head, MTP modules
   bool outside = false;  ///< embedding or head

@@ -1,5 +1,5 @@
 #pragma once
-/// Closed forms of the activations saved for backward, which are the inputs of every operator that needs them (Goon
+/// Closed forms of the activations saved for backward: the inputs of every operator whose gradient needs them (Goon
 /// footnote 16, Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks take one byte per element. Residual
 /// additions, scaling and masking save no tensors.
 

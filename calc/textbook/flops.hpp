@@ -51,8 +51,9 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
 }
 
 /// Query-key pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and
-/// selections limit the pairs. In an encoder, queries attend to keys on both sides; a decoder with cross-attention has
-/// both kinds of pairs, with equal numbers of tokens in training.
+/// selections limit the pairs. In an encoder, queries attend to keys on both sides. A decoder with cross-attention
+/// has pairs with its own keys and with the encoder's; in training, encoder and decoder have the same number of
+/// tokens.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   if (s.mixer.bidirectional && s.L_w == N(0)) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
@@ -120,9 +121,9 @@ inline Count state_flops(const Recurrent& r) {
 }
 
 /// FLOPs of states in recurrent form: 2 per token, state element and pass over the state. Linear attention has a d_h x
-/// d_h state per head, which is updated and multiplied by q. A recurrence has a d_k x d_p state per head, with further
-/// passes for its decay (Mamba, RWKV-6, and mLSTM with one more value), for k' S (DeltaNet, KDA), or for two keys
-/// instead of one (RWKV-7). RG-LRU has one value per channel, which is also its output.
+/// d_h state per head, which is updated and multiplied by q. A recurrence has a d_k x d_p state per head, with
+/// further passes for its decay (Mamba, RWKV-6 and mLSTM, whose heads have one more value), for k' S (DeltaNet, KDA),
+/// or for two keys instead of one (RWKV-7). RG-LRU has one value per channel, which is also its output.
 template <class N>
 N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {

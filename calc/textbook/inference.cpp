@@ -116,7 +116,8 @@ double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const Exact rows = Exact(tokens) * (a.summed_width() + (a.learned_rows() > 0 ? a.summed_width() : 0) + per_layer) +
                      per_layer * a.hidden;
   const Exact mix = a.hyper_connected() ? Exact(a.streams) + 1 : Exact(0);  // bias and scale of the mix before the head
-  const Exact streams =  // projections of the streams after the embedding, and routers, which each layer reads twice
+  const Exact streams =  // projections of the streams after the embedding, and AltUp's routers, which each layer
+                         // reads twice
       a.altup ? Exact(a.hidden) * (Exact(a.streams - 1) * a.hidden + Exact(a.layers) * a.streams) : Exact(0);
   const Exact head =
       Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0) + (a.head.exit_gate ? 1 : 0) + mix;

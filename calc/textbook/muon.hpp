@@ -6,8 +6,7 @@
 
 namespace llmcalc::textbook {
 
-/// Whether Muon updates the weight, that is, whether it is a matrix of attention or of an MLP, including routers and
-/// every expert.
+/// Whether Muon updates the weight: a matrix of attention or of an MLP, including routers and every expert.
 template <class N>
 bool is_of_muon(const Weight<N>& w) {
   return w.matrix && (w.component == Component::attention || in_mlp(w.component));

@@ -19,7 +19,7 @@ struct LayerCounts {
   Count dense = 0, experts = 0;                          ///< by MLP; `dense` counts only MLPs of the Arch's own width
   std::array<Count, most_mlps> other{};                  ///< layers with each of the widths in Arch::mlps
   Count read = 0;                                        ///< layers whose keys and values later layers read
-  Count ends = 0;                                        ///< layers followed by the final norm, except the last
+  Count ends = 0;                                        ///< layers followed by the final norm, except the last layer
 };
 /// `own`: counts only layers with their own weights.
 LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0, bool own = false);
@@ -69,9 +69,9 @@ template <class N>
 struct Sizes {
   Mixer mixer;
   N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; by kind; with softmax attention
-  N L_p, L_r = 0;                                       ///< number of layers with this mixer; with its recurrence
+  N L_p, L_r = 0;                                       ///< number of layers with this mixer, and with its recurrence
   N L_k = 0;                                            ///< layers whose keys and values later layers read
-  N L_e = 0;                                            ///< layers that the final norm also follows
+  N L_e = 0;                                            ///< layers followed by the final norm, except the last layer
   N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
   Span<N> span;                                         ///< reach in the L_w layers
   N F, n_E, k, F_e, n_s, F_s, D_l;  ///< sizes of MLP and experts, and the working width of routed experts
@@ -97,7 +97,7 @@ struct Sizes {
   N cut(const N& width) const { return quotient_up(width, T); }
 };
 
-/// The sum of f(sizes of the layers with one mixer) over all mixers.
+/// The sum of f over all mixers; f gets the sizes of the layers with one mixer.
 template <class N, class F>
 N over_parts(const Sizes<N>& s, const F& f) {
   N all = f(s);
@@ -299,7 +299,7 @@ inline Sizes<Fraction> exact_sizes(const Arch& a, Count ranks = 1) {
   return sizes<Fraction>(a, ranks, [](const char*, Count value) { return Fraction(value); });
 }
 
-/// A sum over kinds of layers. Terms with the same number of layers share it as a common factor.
+/// A sum over kinds of layers. The number of layers is factored out of terms that have it in common.
 template <class N>
 class Layered {
  public:

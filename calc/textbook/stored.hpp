@@ -321,7 +321,7 @@ class StoredTable : StoredRows<N, Visit> {
       numbers(s_.L_m, Tokens::scattered, N(2) * s_.D);
       statistics(s_.L_m, Tokens::mine, 3, centered());
     }
-    bytes(s_.L_m, Tokens::mine, N(8) * (s_.n_E + s_.n_I));  // a rank routes its own tokens
+    bytes(s_.L_m, Tokens::mine, N(8) * (s_.n_E + s_.n_I));  // every rank routes only its own tokens
     bytes(s_.L_m, Tokens::mine, N(4) * s_.k);
     if (m.shared_experts == 0) return;
     mlp(s_.L_m, s_.cut(s_.n_s * s_.F_s));
@@ -336,7 +336,8 @@ class StoredTable : StoredRows<N, Visit> {
 
   void head() {
     const ModelHead& h = a_.head;
-    if (h.pooler) {  // input of tanh; its output if two logits follow; the loss's input other than vocabulary logits
+    if (h.pooler) {  // input of tanh; its output if two logits follow; the input of the loss apart from vocabulary
+                     // logits
       const N result = h.sentence_pair ? N(2) : s_.D;
       once(Tokens::first, true, N(h.sentence_pair ? 2 : 1) * s_.D + (h.has_logits() ? result : N(0)));
     }
@@ -364,7 +365,7 @@ class StoredTable : StoredRows<N, Visit> {
   const Sizes<N>& s_;
 };
 
-/// A sum of stored tensors, tokens x layers x each, with equal token counts factored out.
+/// A sum of stored tensors, tokens x layers x each, in which equal token counts are factored out.
 template <class N>
 class StoredSum {
  public:

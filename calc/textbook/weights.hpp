@@ -385,7 +385,7 @@ class WeightTable : WeightRows<N, Visit> {
   const Sizes<N>& s_;
 };
 
-/// The sum of layers x of(weight) over all weights.
+/// The sum over all weights of their number of layers times of(weight).
 template <class N, class Of>
 N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   Layered<N> sum;
@@ -394,7 +394,7 @@ N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum.total();
 }
 
-/// The sum of layers x of(weight) over all weights, counting only layers with their own weights.
+/// The same sum, counting only layers with their own weights.
 template <class N, class Of>
 N sum_of_own_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum_of_weights(a, s.own.empty() ? s : s.own.front(), of);

@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Whether the operator has learned parameters and trains them. A tied head trains the token embedding.
+/// Whether the operator has parameters that are trained. A tied head trains the token embedding.
 bool trains(const Op& op);
 
 /// Whether the operator has a backward pass: for the gradient of its inputs, of its weights, or both.

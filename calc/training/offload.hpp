@@ -54,7 +54,8 @@ inline bool sends_every_gradient(const Layout& layout) {
   return layout.zero >= Zero::gradients && !accumulates_gradients(layout);
 }
 
-/// Whether the host can compute updates: the optimizer has states and no matmuls (Muon's are too slow on the host).
+/// Whether the host can compute updates: only if the optimizer has states but no matmuls (Muon's are too slow on the
+/// host).
 bool updates_on_host(const Plan& plan);
 
 /// Seconds to update a rank's states on the device and on the host, and to transfer the weights that the host

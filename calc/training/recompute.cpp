@@ -17,7 +17,7 @@ bool is_activation(const Op& op) {
   return p && in_mlp(op.component) && op.split == Split::width && p->kind != PointwiseKind::add;
 }
 
-/// Whether an operator is in the MLP, excluding its norm, its dropout and the residual addition.
+/// Whether an operator is inside the MLP, which excludes its norm, its dropout and the residual addition.
 bool is_inside_mlp(const Op& op) {
   const Pointwise* p = pointwise(op);
   const bool closes = p && (p->kind == PointwiseKind::dropout || op.name == "mlp.add");
