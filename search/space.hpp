@@ -74,7 +74,7 @@ struct Space {
   /// Whether the process of a plan with this peak of tensor bytes is expected to fit; empty: only tensors count.
   /// Called from all threads of a search, for plans that would enter its lists.
   std::function<bool(const Space&, const Candidate&, Bytes peak)> process_fits{};
-  std::vector<Count> blocks{};  ///< numbers of layers to recompute in each chunk, tried in addition to all layers
+  std::vector<Count> blocks{};  ///< numbers of layers per chunk to recompute, tried in addition to all layers
   Fixed fixed{};
   std::size_t best = 10;       ///< number of plans to return
   bool some_numbers = false;   ///< `gpus` leaves out possible device counts
