@@ -66,7 +66,7 @@ class DecodingSet {
 
  private:
   struct Member {
-    Count start = 0, end = 0;  ///< in pass s the context is start + s; pass `end` is the first without the sequence
+    Count start = 0, end = 0;  ///< the context in pass s is start + s; `end`: the first pass without the sequence
     Count order = 0;
     std::uint32_t stamp = 0;     ///< events with another stamp are outdated
     bool grows = false;          ///< the number of keys that it reads in layers of limited reach grows with its

@@ -30,10 +30,10 @@ struct EngineLimits {
 
 /// Memory that an engine grants to its cache.
 enum class CacheGrant : std::uint8_t {
-  share,          ///< the remainder of a share of the device's memory
-  static_share,   ///< the remainder of a share for weights and cache; activations and graphs are outside the share
+  share,          ///< what all other terms leave of a share of the device's memory
+  static_share,   ///< as `share`, but activations and graphs are outside the share
   share_of_free,  ///< a share of the memory that all other terms leave free
-  whole           ///< the remainder of the device's memory
+  whole           ///< what all other terms leave of the device's memory
 };
 
 template <>

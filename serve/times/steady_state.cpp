@@ -46,7 +46,8 @@ class SteadyRank {
     decodes_ = (load.generate - 1) / expected_tokens(rules_.speculation);
   }
 
-  /// Number of passes of a request's prompt, and of the whole request, with `decoding` concurrent sequences.
+  /// The number of passes that process a request's prompt, with `decoding` concurrent sequences; `passes`: the whole
+  /// request.
   double chunks(double decoding) const { return new_tokens() / chunk(decoding, new_tokens()); }
   double passes(double decoding) const { return chunks(decoding) + decodes_; }
   double decodes() const { return decodes_; }
@@ -95,7 +96,7 @@ class SteadyRank {
   }
   /// Mean number of new prompt tokens, weighted by length: averaged over tokens, not over prompts.
   double seen_tokens() const { return new_tokens() * (1 + load_.prompt_variation); }
-  /// Length-weighted mean of answer tokens so far, at the answer's midpoint.
+  /// Mean number of tokens generated at the midpoint of an answer, weighted by answer length.
   double seen_answer() const { return load_.generate * (1 + load_.variation) / 2; }
   /// The largest number of requests that can begin in a pass if their needs, summed over all of their passes, are at
   /// most `all`.
