@@ -18,7 +18,7 @@ struct Cluster {
 /// A cluster of devices with a single level of links.
 Cluster cluster(const Device& device, const Link& link);
 
-/// The innermost level that joins `span` neighboring devices; bandwidth 0 if there is no such link.
+/// The innermost level that joins `span` neighboring devices; without such a level, a link of bandwidth 0.
 Link joining_link(const Cluster& c, Count span);
 
 /// The level as seen by a run of `ranks` neighboring devices; on a torus, the part that these devices occupy.

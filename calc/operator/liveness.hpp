@@ -18,7 +18,8 @@ struct Liveness {
   Bytes output;   ///< the result of the segment
   Bytes saved;    ///< saved for backward, including the input if backward needs it
   Bytes core;     ///< the part of `saved` that only the attention core needs: scores, log-sum-exps
-  Bytes carried;  ///< tensors other than the output that other segments read, possibly the input; training saves them
+  Bytes carried;  ///< tensors that other segments read, except the output, but possibly including the input; training
+                  ///< saves them
   Bytes cross_layer_tensors;  ///< the part of `saved` that is live until a later layer replaces it (an indexer's
                               ///< selection)
   Bytes awaited;  ///< gradients of results that several later layers read; they are live before the segment's

@@ -9,8 +9,7 @@ namespace llmcalc {
 
 struct StepParts {
   std::vector<Seconds> work{};  ///< seconds of the micro-batches of every rank of a pipeline
-  /// Seconds of the step that remain after all parts except pipeline stalls: for Part::pp, and then for
-  /// Part::imbalance.
+  /// Upper limits of Part::pp and Part::imbalance: the seconds of the step that the parts added earlier leave.
   Seconds left_for_pp{}, left_for_imbalance{};
 
   // Components of Part::dp, means over the ranks:

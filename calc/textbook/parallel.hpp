@@ -10,9 +10,9 @@ namespace llmcalc::textbook {
 // ---- Bytes sent per rank
 
 /// Bytes sent for tensor parallelism, for one layer and micro-batch. Forward: two all-reduces of B S D p (one in a
-/// parallel block), each sending 2 (T-1)/T of these bytes; backward the same; full recomputation repeats forward. With
-/// sequence parallelism each all-reduce becomes an all-gather and a reduce-scatter with the same total, and backward
-/// re-gathers the saved inputs.
+/// parallel block), each sending 2 (T-1)/T of these bytes. Backward sends the same amount, and full recomputation
+/// repeats forward. With sequence parallelism each all-reduce becomes an all-gather and a reduce-scatter with the
+/// same total, and backward re-gathers the saved inputs.
 struct TensorParallelLayer {
   Count batch = 1, seq = 0, hidden = 0, precision = 2, ranks = 1;
   bool sequence_parallel = false, parallel_block = false, regather = true;

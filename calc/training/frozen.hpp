@@ -9,7 +9,7 @@ namespace llmcalc {
 
 /// A part of a model whose weights can be frozen.
 enum class FreezePart : std::uint8_t {
-  embedding,  ///< token embedding, learned positions, projections to and from a narrower table; a tied head
+  embedding,  ///< token embedding, learned positions, projections to and from a narrower table, and a tied head
   head,
   attention,  ///< projections, biases, inner norms, sinks
   mlp,        ///< dense MLPs
