@@ -151,8 +151,8 @@ struct PassSizes {
 /// cache has every token; the last module is repeated for each additional draft, over one row per sequence; each draft
 /// runs the head. The modules' attention cores read a sequence's cache once per draft.
 ///
-/// Not modeled: Roofline::step, and the up-projection of earlier chunks' latent rows that later chunks of a prompt
-/// repeat.
+/// Not modeled: Roofline::step, and the repeated up-projection of earlier chunks' latent rows in later chunks of a
+/// prompt.
 PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const PassSizes& sizes = {});
 
