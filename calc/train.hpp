@@ -71,9 +71,13 @@ struct TrainEstimate {
 /// Workspace for assembling steps; reusing it avoids allocations.
 class StepWorkspace {
  public:
-  std::vector<ChunkSeconds> chunks;
-  std::vector<ChunkTime> times;
-  std::vector<Seconds> sends, ready;
+  /// Of one set of rates.
+  struct Chunks {
+    std::vector<ChunkSeconds> seconds;
+    std::vector<ChunkTime> times;
+    std::vector<Seconds> sends, ready;
+  };
+  std::array<Chunks, 2> chunks;  ///< at the datasheet's rates, and at the estimated ones
   MakespanWorkspace pipeline;
 };
 

@@ -9,19 +9,14 @@
 
 namespace llmcalc {
 
-/// Runs the slots of all ranks, each slot after its inputs.
-///
-/// Steady runs are not always simulated to their end. A cut is the state after the same number of rounds on every rank:
-/// the clock of each rank, the ends of slots whose results have not been used, and the number of pending weight
-/// gradients. All later times depend only on this state, and on its times only through maxima, sums and, if weight
-/// gradients fill gaps, differences. Suppose that a cut equals an earlier one except that all times are later by L.
-/// Then the same holds for all following cuts at this distance, so all remaining whole distances can be skipped, and
-/// each adds L. A state that is off by at most d adds an error of at most d per skipped distance, because maxima and
-/// sums propagate errors but do not amplify them. With d <= 1e-13 L, the total is exact to 1e-13.
+/// Runs the slots of all ranks in an order in which every slot follows its inputs, for schedules that do not
+/// alternate(). Repeated rounds are skipped as in AlternatingRun; the state at a cut also includes the number of
+/// pending weight gradients, and times may depend on differences, if weight gradients fill gaps.
 class PipelineRun {
  public:
-  PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, bool whole)
-      : p_(p), t_(t), room_(room), whole_(whole) {
+  PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, std::span<ChunkSpan> spans,
+              bool whole)
+      : p_(p), t_(t), room_(room), spans_(spans), whole_(whole) {
     prepare();
   }
   Makespan run();
@@ -43,8 +38,8 @@ class PipelineRun {
   void place_weights(Rank& rank, SlotKind next, double start);
   void run_weights(Rank& rank);
   static bool arrives(const Flow& f, double& start);
-  template <bool by_rule, typename At>
-  bool pass(Rank& rank, At& at);
+  template <bool by_rule>
+  bool pass(Rank& rank);
   bool pass(Rank& rank);
   void run_to_stop();
   void stop_at_steady(Rank& rank) const;
@@ -62,6 +57,7 @@ class PipelineRun {
   const Pipeline& p_;
   const PipelineTimes& t_;
   MakespanWorkspace& room_;
+  std::span<ChunkSpan> spans_;
   bool whole_;            // whether every round runs, without skipping
   Count most_saved_ = 0;  // of an automatic schedule
   bool automatic_ = false;
@@ -77,8 +73,6 @@ void PipelineRun::prepare() {
   const auto ends = static_cast<std::size_t>(mul(2, chunks, saved_ + apart));
   if (room_.ends_.size() < ends) room_.ends_.resize(ends);
   room_.chunks_.assign(static_cast<std::size_t>(chunks), {});
-  room_.spans_.resize(static_cast<std::size_t>(chunks));
-  room_.busy_.clear();
   room_.ranks_.resize(static_cast<std::size_t>(p_.ranks));
   for (Count r = 0; r < p_.ranks; ++r) prepare_rank(r);
 }
@@ -94,14 +88,13 @@ Count PipelineRun::most_unused() const {
 void PipelineRun::prepare_rank(Count number) {
   Rank& rank = room_.ranks_[static_cast<std::size_t>(number)];
   rank.order = rank_order(p_, number);
-  rank.at = OrderCursor(rank.order, p_);
+  rank.at = PlainOrderCursor(rank.order);
   rank.weights = rank.at;
   rank.clock = 0;
   rank.pending = rank.saved = 0;
   rank.chunks = &chunk(number * p_.chunks);
   rank.slots.clear();
   for (Count c = 0; c < p_.chunks; ++c) prepare_chunk({number, c});
-  room_.busy_.push_back(busy_seconds(p_, t_, number));
 }
 
 void PipelineRun::prepare_chunk(ChunkPlace at) {
@@ -142,7 +135,7 @@ void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
   const bool enters = next == SlotKind::forward;
   if (enters && rank.saved == most_saved_) run_weights(rank);
   while (rank.pending > 0) {
-    OrderCursor& at = rank.weights;
+    PlainOrderCursor& at = rank.weights;
     while (at.kind() == SlotKind::forward) at.advance();
     if (rank.clock + half * rank.chunks[at.chunk()].seconds[weight] > start) break;
     run_weights(rank);
@@ -164,8 +157,9 @@ bool PipelineRun::arrives(const Flow& f, double& start) {
 }
 
 /// Runs a rank's slots until one lacks its input or the rank reaches its stop. Returns whether it reached the stop.
-template <bool by_rule, typename At>
-bool PipelineRun::pass(Rank& rank, At& at) {
+template <bool by_rule>
+bool PipelineRun::pass(Rank& rank) {
+  PlainOrderCursor at = rank.at;
   double clock = rank.clock;
   Count to_do = rank.to_do;
   for (; to_do > 0; --to_do) {
@@ -187,6 +181,7 @@ bool PipelineRun::pass(Rank& rank, At& at) {
       if (!arrives(flow, start)) break;
       if constexpr (by_rule) {
         rank.clock = clock;
+        rank.at = at;
         place_weights(rank, kind, start);
         start = std::max(start, rank.clock);
       }
@@ -201,17 +196,13 @@ bool PipelineRun::pass(Rank& rank, At& at) {
   }
   rank.clock = clock;
   rank.to_do = to_do;
+  rank.at = at;
   return to_do == 0;
 }
 
 bool PipelineRun::pass(Rank& rank) {
   if (rank.to_do == 0) return false;
-  if (automatic_) return pass<true>(rank, rank.at);
-  if (p_.schedule == Schedule::interleaved) return pass<false>(rank, rank.at);
-  PlainOrderCursor at = rank.at;
-  const bool stopped = pass<false>(rank, at);
-  static_cast<PlainOrderCursor&>(rank.at) = at;
-  return stopped;
+  return automatic_ ? pass<true>(rank) : pass<false>(rank);
 }
 
 /// Visits the ranks upward for forwards and downward for gradients, until all ranks have reached their stops.
@@ -356,12 +347,12 @@ Makespan PipelineRun::run() {
   Seconds total;
   for (Rank& rank : room_.ranks_)
     while (rank.pending > 0) run_weights(rank);
-  for (std::size_t i = 0; i < room_.spans_.size(); ++i) {
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
     const Chunk& c = room_.chunks_[i];
-    room_.spans_[i] = {Seconds(c.first), Seconds(c.last + left_out_)};
-    total = std::max(total, room_.spans_[i].last);
+    spans_[i] = {Seconds(c.first), Seconds(c.last + left_out_)};
+    total = std::max(total, spans_[i].last);
   }
-  return {total, longest_span(p_, t_, room_.spans_), room_.spans_, room_.busy_};
+  return {total, validates_after(p_.schedule) ? longest_span(p_, t_, spans_) : Seconds(), spans_};
 }
 
 Makespan PipelineRun::run_and_write() {
@@ -382,22 +373,58 @@ Schedule written(Schedule s) {
   return s == Schedule::zb_1p ? Schedule::zb_h1 : s == Schedule::zb_2p ? Schedule::zb_h2 : s;
 }
 
-Makespan run(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, bool whole) {
+Makespan run(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, std::span<ChunkSpan> spans,
+             bool whole) {
   Pipeline in_order = p;
   in_order.schedule = written(p.schedule);
-  if (in_order.schedule == p.schedule) return PipelineRun(p, t, room, whole).run();
-  const Seconds by_order = step_of(p, PipelineRun(in_order, t, room, whole).run());
-  const Makespan by_rule = PipelineRun(p, t, room, whole).run();
+  if (in_order.schedule == p.schedule) return PipelineRun(p, t, room, spans, whole).run();
+  const Seconds by_order = step_of(p, PipelineRun(in_order, t, room, spans, whole).run());
+  const Makespan by_rule = PipelineRun(p, t, room, spans, whole).run();
   if (step_of(p, by_rule) <= (1 + 1e-12) * by_order) return by_rule;
-  return PipelineRun(in_order, t, room, whole).run_and_write();
+  return PipelineRun(in_order, t, room, spans, whole).run_and_write();
+}
+
+/// The makespan of a lane, whose spans it writes.
+template <std::size_t n>
+Makespan of_lane(const AlternatingRun<n>& run, const Pipeline& p, std::size_t lane, std::span<ChunkSpan> spans) {
+  Makespan m{.chunks = spans};
+  std::size_t i = 0;
+  for (Count r = 0; r < p.ranks; ++r)
+    for (Count c = 0; c < p.chunks; ++c, ++i) {
+      spans[i] = {Seconds(run.first(r, c).at[lane]), Seconds(run.last(r, c).at[lane])};
+      m.total = std::max(m.total, spans[i].last);
+    }
+  return m;
 }
 
 }  // namespace
 
-Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room) { return run(p, t, room, false); }
+template <std::size_t n>
+std::array<Makespan, n> makespans(const Pipeline& p, const std::array<PipelineTimes, n>& t, MakespanWorkspace& room) {
+  const auto chunks = static_cast<std::size_t>(mul(p.ranks, p.chunks));
+  room.spans_.resize(n * chunks);
+  const auto spans = [&](std::size_t lane) { return std::span(room.spans_).subspan(lane * chunks, chunks); };
+  std::array<Makespan, n> all;
+  if (!alternates(p.schedule)) {
+    for (std::size_t i = 0; i < n; ++i) all[i] = run(p, t[i], room, spans(i), false);
+    return all;
+  }
+  AlternatingRun<n> run(p, t, std::get<AlternatingWorkspace<n>>(room.alternating_));
+  run.run();
+  for (std::size_t i = 0; i < n; ++i) all[i] = of_lane(run, p, i, spans(i));
+  return all;
+}
+template std::array<Makespan, 1> makespans(const Pipeline&, const std::array<PipelineTimes, 1>&, MakespanWorkspace&);
+template std::array<Makespan, 2> makespans(const Pipeline&, const std::array<PipelineTimes, 2>&, MakespanWorkspace&);
+template std::array<Makespan, 4> makespans(const Pipeline&, const std::array<PipelineTimes, 4>&, MakespanWorkspace&);
+
+Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room) {
+  return makespans<1>(p, {t}, room)[0];
+}
 
 Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room) {
-  return run(p, t, room, true);
+  room.spans_.resize(static_cast<std::size_t>(mul(p.ranks, p.chunks)));
+  return run(p, t, room, room.spans_, true);
 }
 
 }  // namespace llmcalc

@@ -1,20 +1,22 @@
 #pragma once
 /// Makespan of a pipeline, computed without creating its tasks (calc/pipeline/events.hpp).
 
+#include <array>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
+#include "calc/pipeline/alternating.hpp"
 #include "calc/pipeline/rank_span.hpp"
 
 namespace llmcalc {
 
-/// The spans point into the MakespanWorkspace and are valid until its next use.
+/// `chunks` points into the MakespanWorkspace and is valid until its next use.
 struct Makespan {
   Seconds total{};
-  Seconds longest{};                    ///< the longest span of any rank
+  Seconds longest{};  ///< the longest span of any rank, if the schedule validates_after(); otherwise 0
   std::span<const ChunkSpan> chunks{};  ///< by chunk_index() of rank and local chunk
-  std::span<const Seconds> busy{};      ///< by rank, excluding stalls
 };
 
 /// Workspace for a search that computes makespans. It grows as needed and is freed only at the end of the search.
@@ -28,6 +30,10 @@ class MakespanWorkspace {
 
  private:
   friend class PipelineRun;
+  template <std::size_t n>
+  friend std::array<Makespan, n> makespans(const Pipeline& p, const std::array<PipelineTimes, n>& t,
+                                           MakespanWorkspace& room);
+  friend Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
   /// The slots of a chunk in one direction: its forwards, or its input gradients. A slot's end time is stored until the
   /// next chunk has used it.
   struct Flow {
@@ -52,12 +58,12 @@ class MakespanWorkspace {
   };
   struct Rank {
     RankOrder order{};
-    OrderCursor at{};
+    PlainOrderCursor at{};
     Count to_do = 0;  ///< number of slots until its stop
     double clock = 0, marked_clock = 0;
     Chunk* chunks = nullptr;  ///< its local chunks
     // for automatic schedules: the next weight gradients, the number pending, and the number of micro-batches held
-    OrderCursor weights{};
+    PlainOrderCursor weights{};
     Count pending = 0, saved = 0, marked_pending = 0;
     std::vector<Slot> slots{};
   };
@@ -65,9 +71,9 @@ class MakespanWorkspace {
   std::vector<Chunk> chunks_;
   std::vector<double> ends_;
   std::vector<Station> stations_;
-  std::vector<ChunkSpan> spans_;
-  std::vector<Seconds> busy_;
-  std::vector<double> unused_;  // ends of slots with unused results at the time of the mark
+  std::vector<ChunkSpan> spans_;  ///< of all lanes
+  std::vector<double> unused_;    // ends of slots with unused results at the time of the mark
+  std::tuple<AlternatingWorkspace<1>, AlternatingWorkspace<2>, AlternatingWorkspace<4>> alternating_;
 };
 
 /// Simulates the pipeline. Precondition: the pipeline has no flaw, and every chunk and boundary has a time. Afterward
@@ -75,6 +81,11 @@ class MakespanWorkspace {
 /// within their memory limit, including the orders of ZB-H1 and ZB-H2. These are used if they are faster than the
 /// order found by the rule for filling gaps.
 Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
+
+/// Makespans of one pipeline with n = 1, 2 or 4 sets of times. Schedules whose order alternates() are simulated once
+/// for all sets.
+template <std::size_t n>
+std::array<Makespan, n> makespans(const Pipeline& p, const std::array<PipelineTimes, n>& t, MakespanWorkspace& room);
 
 /// Time of a step's slots: until the last rank is done or, if ranks update independently, from one step to the next.
 inline Seconds step_of(const Pipeline& p, const Makespan& m) {

@@ -21,19 +21,61 @@ class StepClock {
         partition_(partition),
         rows_(rows),
         efficiency_(e),
-        room_(room),
+        room_(room.chunks[e == Efficiency::full ? 0 : 1]),
         pipeline_(pipeline_of(plan, layout)),
         end_(prices, plan, layout, cluster, e, pipeline_) {}
 
-  /// Seconds by part, averaged over the ranks. The second overload also sets the components of the stalls.
-  Spent run() {
-    StepParts unused;
-    return run(unused);
+  /// Seconds by part without a pipeline, when micro-batches run one after another.
+  Spent run_alone(StepParts& parts) {
+    const ChunkSeconds& s = alone_ = chunk_seconds(prices_, rows_, layout_, partition_[0], pipeline_.micro_batches);
+    const Seconds one = s.forward + s.backward_input + s.backward_weight;
+    const Seconds gathered = exposed(s.gather, s.gathering);
+    const Seconds last = gathered + static_cast<double>(pipeline_.micro_batches) * one;
+    const Seconds summed = std::max(s.reduction, last + s.reducing) - last;
+    const HeldRows rows = held_by(0);
+    const Spent sums = end_.sums(rows);
+    Spent all = work_of(0);
+    all += sums;
+    const Spent update = end_.update(rows);
+    all += update;
+    parts.gathers = gathered;
+    parts.reductions = exposed(s.reduction, summed);
+    parts.others = sums[Part::dp] + update[Part::dp];
+    all[Part::dp] += parts.gathers + parts.reductions;
+    add_waits(0, parts);
+    if (!offloads_) return all;
+    const RankSummed end = then(s, last, {});
+    all[Part::offload] += on_host(rows, std::max(Seconds(), landed(end) - network_end(end) - sums.total()));
+    return all;
   }
-  Spent run(StepParts& parts) {
-    if (pipeline_.ranks == 1) return run_alone(parts);
-    price_chunks();
-    const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
+
+  /// Computes the times of all model chunks for the pipeline.
+  void price_chunks() {
+    const Count chunks = partition_.size();
+    const Seconds send = send_seconds(prices_, layout_, cluster_, efficiency_);
+    room_.seconds.clear();
+    room_.times.clear();
+    room_.sends.clear();
+    room_.ready.clear();
+    for (Count q = 0; q < chunks; ++q) {
+      const ChunkSeconds s =
+          repeats(q) ? room_.seconds.back()
+                     : chunk_seconds(prices_, rows_, layout_, partition_[q], micro_batches_per_direction(pipeline_));
+      room_.seconds.push_back(s);
+      if (q + 1 < chunks) room_.sends.push_back(send);
+    }
+    for (Count q = 0; q < chunks; ++q) {
+      room_.times.push_back(chunk_time(room_.seconds, q, pipeline_.schedule, rows_.hidden));
+      room_.ready.push_back(ready(q));
+    }
+  }
+  /// Times of the pipeline after price_chunks(); unsent(): with messages that take no time.
+  PipelineTimes times() const { return {room_.times, room_.sends, room_.ready}; }
+  PipelineTimes unsent() const { return {room_.times, {}, room_.ready}; }
+
+  /// Seconds by part, averaged over the ranks, and their components. `m`: the makespan of times(); `unsent`: of the
+  /// pipeline with unsent().
+  Spent run(const Makespan& m, Seconds unsent, StepParts& parts) {
     Seconds busiest;
     InplaceVector<Seconds, max_layers> works;
     Spent all;
@@ -59,73 +101,27 @@ class StepClock {
       *mean = share * *mean;
     Seconds behind;
     for (const Seconds work : works) behind += busiest - work;
-    return with_waiting(all, step, share * behind, step_of(pipeline_, m), parts);
+    parts.pipelined = step_of(pipeline_, m);
+    parts.unsent = unsent;
+    return with_waiting(all, step, share * behind, parts);
   }
 
-  StepParts parts() {
-    StepParts p;
-    run(p);
-    for (Count r = 0; r < pipeline_.ranks && pipeline_.ranks > 1; ++r) p.work.push_back(work_of(r).total());
-    return p;
+  /// Adds the work of every rank of a pipeline.
+  void put_work(StepParts& parts) const {
+    for (Count r = 0; r < pipeline_.ranks && pipeline_.ranks > 1; ++r) parts.work.push_back(work_of(r).total());
   }
 
   /// Total seconds of the step: the sum of the parts of run(), up to rounding.
-  Seconds seconds() {
-    StepParts unused;
-    if (pipeline_.ranks == 1) return run_alone(unused).total();
-    price_chunks();
-    const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
+  Seconds seconds(const Makespan& m) {
     return end_of_step(
         m, [](Count, Seconds, const Spent&, const Spent&) {}, [](Seconds) {});
   }
 
- private:
-  /// Seconds by part without a pipeline, where micro-batches run in sequence.
-  Spent run_alone(StepParts& parts) {
-    const ChunkSeconds& s = alone_ = chunk_seconds(prices_, rows_, layout_, partition_[0], pipeline_.micro_batches);
-    const Seconds one = s.forward + s.backward_input + s.backward_weight;
-    const Seconds gathered = exposed(s.gather, s.gathering);
-    const Seconds last = gathered + static_cast<double>(pipeline_.micro_batches) * one;
-    const Seconds summed = std::max(s.reduction, last + s.reducing) - last;
-    const HeldRows rows = held_by(0);
-    const Spent sums = end_.sums(rows);
-    Spent all = work_of(0);
-    all += sums;
-    const Spent update = end_.update(rows);
-    all += update;
-    parts.gathers = gathered;
-    parts.reductions = exposed(s.reduction, summed);
-    parts.others = sums[Part::dp] + update[Part::dp];
-    all[Part::dp] += parts.gathers + parts.reductions;
-    add_waits(0, parts);
-    if (!offloads_) return all;
-    const RankSummed end = then(s, last, {});
-    all[Part::offload] += on_host(rows, std::max(Seconds(), landed(end) - network_end(end) - sums.total()));
-    return all;
-  }
-  const ChunkSeconds& seconds_of(Count chunk) const {
-    return pipeline_.ranks == 1 ? alone_ : room_.chunks[static_cast<std::size_t>(chunk)];
-  }
+  const Pipeline& pipeline() const { return pipeline_; }
 
-  /// Computes the times of all model chunks for the pipeline.
-  void price_chunks() {
-    const Count chunks = partition_.size();
-    const Seconds send = send_seconds(prices_, layout_, cluster_, efficiency_);
-    room_.chunks.clear();
-    room_.times.clear();
-    room_.sends.clear();
-    room_.ready.clear();
-    for (Count q = 0; q < chunks; ++q) {
-      const ChunkSeconds s =
-          repeats(q) ? room_.chunks.back()
-                     : chunk_seconds(prices_, rows_, layout_, partition_[q], micro_batches_per_direction(pipeline_));
-      room_.chunks.push_back(s);
-      if (q + 1 < chunks) room_.sends.push_back(send);
-    }
-    for (Count q = 0; q < chunks; ++q) {
-      room_.times.push_back(chunk_time(room_.chunks, q, pipeline_.schedule, rows_.hidden));
-      room_.ready.push_back(ready(q));
-    }
+ private:
+  const ChunkSeconds& seconds_of(Count chunk) const {
+    return pipeline_.ranks == 1 ? alone_ : room_.seconds[static_cast<std::size_t>(chunk)];
   }
 
   /// Exposed seconds of a collective that takes `all` seconds, of which at least `bare` are exposed.
@@ -136,11 +132,11 @@ class StepClock {
   Seconds ready(Count chunk) const {
     Seconds before, all;
     for_each_chunk(rank_of(pipeline_, chunk), [&](Count q, Count) {
-      const Seconds one = room_.chunks[static_cast<std::size_t>(q)].gather;
+      const Seconds one = room_.seconds[static_cast<std::size_t>(q)].gather;
       all += one;
       if (q < chunk) before += one;
     });
-    return exposed(all, before + room_.chunks[static_cast<std::size_t>(chunk)].gathering);
+    return exposed(all, before + room_.seconds[static_cast<std::size_t>(chunk)].gathering);
   }
 
   /// Whether chunk q has the same rows as the previous chunk.
@@ -192,7 +188,7 @@ class StepClock {
   bool alone() const { return validates_after(pipeline_.schedule); }
   /// Start of a rank's step: its own start if ranks update independently, otherwise the common start of all ranks.
   Seconds begin_of_step(Count rank, const Makespan& m) const {
-    return alone() ? rank_span(pipeline_, times(room_.sends), m.chunks, rank).begin : Seconds();
+    return alone() ? rank_span(pipeline_, times(), m.chunks, rank).begin : Seconds();
   }
   /// Wait for the host after a rank's own part of the update. `late`: delay of the last gradients on the host.
   Seconds on_host(const HeldRows& rows, Seconds late) const {
@@ -216,7 +212,7 @@ class StepClock {
     });
     Spent all = static_cast<double>(micro_batches_per_direction(pipeline_)) * one;
     if (!pairs_experts(layout_)) return all;
-    all[Part::ep] = std::max(Seconds(), all[Part::ep] - saved_by_pairs(pipeline_, times({}), rank));
+    all[Part::ep] = std::max(Seconds(), all[Part::ep] - saved_by_pairs(pipeline_, unsent(), rank));
     return all;
   }
   /// Adds the stalls of a rank's micro-batches.
@@ -248,7 +244,7 @@ class StepClock {
     for_each_chunk(rank, [&](Count q, Count i) { ends.push({span(rank, i, m).last, q}); });
     std::sort(ends.begin(), ends.end());
     RankSummed s;
-    for (const auto& [end, q] : ends) s = then(room_.chunks[static_cast<std::size_t>(q)], end, s);
+    for (const auto& [end, q] : ends) s = then(room_.seconds[static_cast<std::size_t>(q)], end, s);
     return s;
   }
   Seconds network_end(const RankSummed& s) const { return s.last + exposed(s.all, s.network - s.last); }
@@ -256,12 +252,8 @@ class StepClock {
     return network_end(s) + exposed(s.down, std::max(Seconds(), s.host - s.network));
   }
 
-  /// Adds the stalls: for messages, for the slowest rank's work above the mean, and for the rest of the step (the
-  /// bubble).
-  Spent with_waiting(Spent all, Seconds step, Seconds more, Seconds pipelined, StepParts& parts) {
-    const Seconds unsent = step_of(pipeline_, makespan(pipeline_, times({}), room_.pipeline));
-    parts.pipelined = pipelined;
-    parts.unsent = unsent;
+  /// Adds the stalls: for messages, for the slowest rank's work above the mean, and the rest of the step (bubble).
+  static Spent with_waiting(Spent all, Seconds step, Seconds more, StepParts& parts) {
     Seconds waiting = step - all.total();
     const auto book = [&](Part p, Seconds s) {
       s = std::clamp(s, Seconds(), std::max(waiting, Seconds()));
@@ -269,14 +261,13 @@ class StepClock {
       waiting = waiting - s;
     };
     parts.left_for_pp = waiting;
-    book(Part::pp, pipelined - unsent);
+    book(Part::pp, parts.pipelined - parts.unsent);
     parts.left_for_imbalance = waiting;
     book(Part::imbalance, more);
     all[Part::bubble] = waiting;
     return all;
   }
 
-  PipelineTimes times(std::span<const Seconds> sends) const { return {room_.times, sends, room_.ready}; }
   const ChunkSpan& span(Count rank, Count local, const Makespan& m) const {
     return m.chunks[static_cast<std::size_t>(chunk_index(pipeline_, {rank, local}))];
   }
@@ -311,11 +302,32 @@ class StepClock {
   const Partition& partition_;
   const RowTimes& rows_;
   Efficiency efficiency_;
-  StepWorkspace& room_;
+  StepWorkspace::Chunks& room_;
   Pipeline pipeline_;
   RankEnd end_;
   ChunkSeconds alone_;  // without a pipeline
 };
+
+/// Seconds by part of the steps of several clocks of one layout, whose pipelines run together, and their components.
+template <std::size_t n>
+std::array<Spent, n> run_clocks(const std::array<StepClock*, n>& clocks, StepWorkspace& room,
+                                std::array<StepParts, n>& parts) {
+  std::array<Spent, n> all;
+  const Pipeline& p = clocks[0]->pipeline();
+  if (p.ranks == 1) {
+    for (std::size_t i = 0; i < n; ++i) all[i] = clocks[i]->run_alone(parts[i]);
+    return all;
+  }
+  std::array<PipelineTimes, 2 * n> times;
+  for (std::size_t i = 0; i < n; ++i) {
+    clocks[i]->price_chunks();
+    times[2 * i] = clocks[i]->times();
+    times[2 * i + 1] = clocks[i]->unsent();
+  }
+  const auto m = makespans<2 * n>(p, times, room.pipeline);
+  for (std::size_t i = 0; i < n; ++i) all[i] = clocks[i]->run(m[2 * i], step_of(p, m[2 * i + 1]), parts[i]);
+  return all;
+}
 
 }  // namespace
 
@@ -357,17 +369,27 @@ Partition partition(const Prices& prices, const Plan& plan, const Layout& layout
 
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                     const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room) {
-  return StepClock(prices, plan, layout, cluster, partition, rows, e, room).run();
+  StepClock clock(prices, plan, layout, cluster, partition, rows, e, room);
+  std::array<StepParts, 1> unused;
+  return run_clocks<1>({&clock}, room, unused)[0];
 }
 
 StepParts step_parts(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room) {
-  return StepClock(prices, plan, layout, cluster, partition, rows, e, room).parts();
+  StepClock clock(prices, plan, layout, cluster, partition, rows, e, room);
+  std::array<StepParts, 1> parts;
+  run_clocks<1>({&clock}, room, parts);
+  clock.put_work(parts[0]);
+  return parts[0];
 }
 
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room) {
-  return StepClock(prices, plan, layout, cluster, partition, rows, e, room).seconds();
+  StepClock clock(prices, plan, layout, cluster, partition, rows, e, room);
+  StepParts unused;
+  if (clock.pipeline().ranks == 1) return clock.run_alone(unused).total();
+  clock.price_chunks();
+  return clock.seconds(makespan(clock.pipeline(), clock.times(), room.pipeline));
 }
 
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
@@ -383,11 +405,17 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
   e.memory = s.memory;
   e.fullest = s.rank;
   e.host = most_on_host(prices, plan, layout, e.partition);
-  const auto at = [&](const RowTimes& t, Efficiency rates) {
-    return step_spent(prices, plan, layout, cluster, e.partition, t, rates, room);
-  };
-  e.estimate = e.bound = at(rows, Efficiency::full);
-  if (e.estimated) e.estimate = at(used, Efficiency::estimated);
+  StepClock bound(prices, plan, layout, cluster, e.partition, rows, Efficiency::full, room);
+  if (!e.estimated) {
+    std::array<StepParts, 1> unused;
+    e.estimate = e.bound = run_clocks<1>({&bound}, room, unused)[0];
+    return e;
+  }
+  StepClock estimate(prices, plan, layout, cluster, e.partition, used, Efficiency::estimated, room);
+  std::array<StepParts, 2> unused;
+  const auto spent = run_clocks<2>({&bound, &estimate}, room, unused);
+  e.bound = spent[0];
+  e.estimate = spent[1];
   return e;
 }
 
