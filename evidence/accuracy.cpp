@@ -44,7 +44,7 @@ Prediction divided(Prediction p, double unit) {
   return p;
 }
 
-/// Why a device has no rate for a format: it does not support matmuls in it. Empty if it does support them.
+/// Reason that a device has no rate for a format: it does not support matmuls in that format. Empty if it has a rate.
 std::string no_rate(const HardwareCard& hardware, DType precision) {
   if (hardware.cluster.device.peak(precision).value > 0) return "";
   return fmt::format("{} does not support matmuls in {}", hardware.name, precision.name());
@@ -158,7 +158,7 @@ class Predictor {
     keep(std::move(r));
   }
 
-  /// Skips rows with a zero or infinite value, which have no relative error.
+  /// Adds a row, or skips it if a value is zero or infinite and no relative error exists.
   void keep(PredictedRow r) {
     if (std::isfinite(r.predicted.value) && r.predicted.value > 0 && std::isfinite(r.measured))
       return out_.rows.push_back(std::move(r));

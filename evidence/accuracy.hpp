@@ -39,9 +39,9 @@ struct PredictedPart {
 struct PredictedRow {
   std::string id{};
   RowSubject of{};
-  std::string quantity{};  ///< including its unit: "step_time_s", "peak_reserved_bytes", or a row's own key ("tpot_ms")
-  Prediction predicted{};  ///< in the quantity's unit
-  double measured = 0;     ///< in the quantity's unit
+  std::string quantity{};         ///< with its unit: "step_time_s", or the row's key ("tpot_ms")
+  Prediction predicted{};         ///< in the quantity's unit
+  double measured = 0;            ///< in the quantity's unit
   std::optional<double> bound{};  ///< at datasheet rates, in the quantity's unit
   std::string measured_as{};      ///< source key, if the quantity is derived from another one
   bool repeats = false;           ///< equivalent to another figure of the row
@@ -68,7 +68,7 @@ struct RunRates {
 };
 
 struct Accuracy {
-  std::optional<AccuracyKind> kind;  ///< absent: every row is predicted by its own command
+  std::optional<AccuracyKind> kind;  ///< absent: each row's command determines it
   std::vector<PredictedRow> rows;
   std::vector<SkippedRow> skipped;
   std::vector<RunRates> runs;  ///< one per recorded server run
@@ -77,7 +77,7 @@ struct Accuracy {
 /// Called before each row with the number of finished rows and the total.
 using AccuracyWatch = std::function<void(Count done, Count all)>;
 
-/// Predicts all rows by one kind of prediction, or, without a kind, every row by its own command; in that case a
+/// Predicts all rows with one kind of prediction. If no kind is given, each row's command determines the kind, and a
 /// training row yields predictions for both its step time and its memory. `basis` applies to server runs. Throws
 /// InputError if tables lack a layer of a run's model.
 Accuracy accuracy(const MeasurementFile& file, std::optional<AccuracyKind> kind, const AccuracyWatch& watch = {},

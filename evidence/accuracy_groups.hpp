@@ -20,8 +20,8 @@ struct ErrorGroup {
 /// Minimum number of rows for a family to count in the summary over families.
 inline constexpr Count least_of_family = 3;
 
-/// Errors of all rows; then of the families with at least `least_of_family` rows, weighted equally; then of the groups
-/// by each property, largest group first. Empty if no row counts.
+/// Errors of all rows, then of the families with at least `least_of_family` rows (equally weighted), then of the
+/// groups by each property, largest group first. Empty if no row counts.
 std::vector<ErrorGroup> error_groups(const Accuracy& a);
 
 }  // namespace llmcalc

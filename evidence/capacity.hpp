@@ -8,7 +8,8 @@
 
 namespace llmcalc {
 
-/// Maximum ratio of a stated size to the device's memory: sources round sizes and write GB for GiB.
+/// Maximum accepted ratio of a stated size to the device's memory. It exceeds 1 because sources round sizes and write
+/// GB for GiB.
 inline constexpr double most_of_memory = 1.1;
 
 /// Why no time is predicted for an inference row: its weights, averaged over pipeline stages, do not fit on the

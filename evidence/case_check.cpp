@@ -25,7 +25,7 @@ namespace {
 
 // ---- Training step
 
-/// Lowest FLOP count of a step on all devices.
+/// Lowest possible FLOP count of a step, summed over all devices.
 double least_step_flops(const TrainingCase& c) {
   Plan least = c.plan;
   least.attention_flops = AttentionFlops::causal_exact;
@@ -55,7 +55,8 @@ void check_room(const std::string& where, std::string_view key, double bytes, co
 
 // ---- Inference figures
 
-/// Total bandwidth of the layout's devices; for a per-device figure, divided by the row's device count.
+/// Maximum bandwidth for a figure: the total of the layout's devices, divided by the row's device count for a
+/// per-device figure.
 BytesPerSecond most_bandwidth(const InferenceCase& c, const Figure& f) {
   const double all = static_cast<double>(devices(c.layout));
   const bool of_one = figure_key(f.key)->share == Share::device;
@@ -73,8 +74,8 @@ void check_bandwidth(const InferenceCase& c, const Figure& f) {
 
 // ---- Times and rates beyond any device
 
-/// Maximum ratio of a figure to its value at datasheet rates. Speculative decoding and cached prompts, which rows need
-/// not mention, can generate tokens several times faster than the counted work suggests.
+/// Maximum ratio of a figure to its value at datasheet rates. With speculative decoding or cached prompts, which rows
+/// need not mention, tokens are generated several times faster than the counted work suggests.
 constexpr double beyond_datasheet = 10;
 /// Shortest plausible time: an empty kernel takes a few microseconds.
 constexpr double shortest_seconds = 1e-6;
@@ -95,7 +96,7 @@ bool is_token_rate(FigureKind q) { return q >= FigureKind::output_rate && q <= F
                   f.value / f.unit, bound));
 }
 
-/// The figure at datasheet rates. Times are for a single request.
+/// Value of the figure at datasheet rates. Times are those of a single request.
 std::optional<double> datasheet_bound(InferenceCase c, const Figure& f) {
   c.kind = BatchKind::fixed;
   if (is_time_figure(f.quantity)) c.batch = 1;
@@ -113,7 +114,7 @@ void check_against_datasheet(const InferenceCase& c, const Figure& f) {
                           c.on.hardware.title, devices(c.layout) == 1 ? "its" : "their", *bound / f.unit, beyond));
 }
 
-/// Upper bound on tokens per second: all devices run only each token's matmuls with the active weights.
+/// Upper bound on tokens per second: all devices run nothing but the matmuls with the active weights.
 double most_tokens_per_second(const InferenceCase& c) {
   double peak = fastest_device;
   if (c.on.preset) {

@@ -12,7 +12,7 @@ namespace llmcalc {
 /// Rejects a step shorter than its model FLOPs take at the peak of all devices, with causal attention counted exactly
 /// and no recomputation. Accepts steps on devices without a preset, whose peak is unknown.
 void check_step(const TrainingCase& c);
-/// Fraction of all devices' peak that the step's model FLOPs need, with the lowest possible FLOP count. 0 without a
+/// Fraction of all devices' peak that the step's model FLOPs require at the lowest possible FLOP count. 0 without a
 /// step or a known peak.
 double least_utilization(const TrainingCase& c);
 /// Rejects memory peaks below one mebibyte or above the device's memory.

@@ -21,8 +21,8 @@ EngineTerms terms_of(const InferenceCase& c) {
 
 double as_real(Bytes b) { return static_cast<double>(b.value); }
 
-/// Whether the engine uses all memory that it is granted and gives the remainder to its cache. Other engines allocate a
-/// cache for the context length that they were started with.
+/// Whether the engine gives its cache all granted memory that remains. Other engines allocate a cache for the context
+/// length they were started with.
 bool has_pool(const InferenceCase& c) {
   const ServingLoop loop = inference_stack(c.engine).loop;
   return loop != ServingLoop::none && loop != ServingLoop::neuron;
@@ -48,7 +48,7 @@ std::optional<double> told_at_start(const InferenceCase& c, FigureKind quantity)
   return std::nullopt;
 }
 
-/// Cache bytes on one device: the pool's, or those of a cache for the context length.
+/// Cache bytes on one device: the size of the pool or, without a pool, of a cache for the context length.
 double device_cache(const InferenceCase& c) {
   return as_real(has_pool(c) ? engine_memory(c).kv_cache : context_cache(c, c.layout));
 }

@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Memory computed as vLLM does at start-up, with the terms of the row's version. For other engines, excludes sampler
+/// Memory as vLLM computes it at start-up, with the terms of the row's version. For other engines, excludes sampler
 /// and library memory, which are unknown. Precondition: the case's `skip` is empty.
 EngineMemory engine_memory(const InferenceCase& c);
 

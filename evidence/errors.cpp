@@ -13,7 +13,8 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// Summary of absolute errors, signed errors, and coverage (1 or 0, or fractions).
+/// Summary of absolute errors, signed errors and coverage. A coverage value is 0 or 1 for a row, and a fraction for a
+/// group.
 ErrorSummary summed_up(const std::vector<double>& sizes, const std::vector<double>& signs,
                        const std::vector<double>& covered) {
   ErrorSummary s;

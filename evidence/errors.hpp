@@ -20,10 +20,10 @@ struct Compared {
 
 /// (predicted - measured) / measured: -0.1 for a prediction 10 % too low.
 double relative_error(const Compared& c);
-/// Whether the measurement lies in the predicted interval, ends included. Empty without an interval.
+/// Whether the measurement lies within the predicted interval, including its ends. Empty if there is no interval.
 std::optional<bool> is_covered(const Compared& c);
 
-/// Errors as fractions, absolute except `signed_median`.
+/// Errors as fractions. All are absolute errors except `signed_median`.
 struct ErrorSummary {
   Count rows = 0;
   double median = 0, mean = 0, p90 = 0, worst = 0, signed_median = 0;
@@ -33,9 +33,10 @@ struct ErrorSummary {
 /// q-quantile of values, interpolated linearly between the order statistics around (n - 1) q. Precondition: not empty.
 double quantile(std::vector<double> values, double q);
 
-/// Interval width (ln of a factor) that covers as close to the fraction `q` of several groups' errors as possible, with
-/// equal weight for every group. Because errors shift between fits, the width ends halfway between the last covered
-/// error and the next, but at most 0.01 above the former. Precondition: at least one group, and no empty group.
+/// Interval width (ln of a factor) that covers as close to the fraction `q` of several groups' errors as possible,
+/// with equal weight for every group. Because errors shift between fits, the width ends halfway between the last
+/// covered error and the next one, but at most 0.01 above the last covered error. Precondition: at least one group,
+/// and no empty group.
 double covering_width(const std::map<std::string, std::vector<double>>& errors, double q);
 
 /// Summary with equal weight for every row. All 0 if there are no rows.

@@ -1,5 +1,5 @@
 #pragma once
-/// Estimated times of measured cases for given estimator parameters.
+/// Estimated times of measured cases with given estimator parameters.
 
 #include "calc/train.hpp"
 #include "evidence/inference_times.hpp"

@@ -18,7 +18,8 @@ bool InferenceTimes::serves() const {
   return !c_.decode_window && (c_.kind == BatchKind::concurrency || c_.kind == BatchKind::max_inflight);
 }
 
-/// Prefill of a prompt after cached tokens: only the prompt's tokens run, and they also attend to the cached ones.
+/// Prefill time of a prompt that follows cached tokens. Only the prompt's tokens are processed, but they also attend
+/// to the cached ones.
 double InferenceTimes::prefill_seconds() const {
   Step step = prefill_step(c_.plan, c_.plan.prompt);
   step.past = std::llround(std::min(c_.cached, 0x1p40));
@@ -66,7 +67,8 @@ double InferenceTimes::served_seconds(const Figure& f) const {
   return of_spread(of_gaps ? s.gap : s.per_token, f.statistic, s.per_token.mean).value;
 }
 
-/// Time of one decode step for all sequences, halfway through the answer if the figure has no context length.
+/// Time of one decode step for all sequences. Without a context length in the figure, this is the step halfway
+/// through the answer.
 double InferenceTimes::decode_seconds(const Figure& f) const {
   const double context = f.context.value_or(c_.cached + c_.prompt + c_.generate / 2);
   return decode(c_.arch, c_.plan, c_.layout, cluster_, whole_context(context)).estimate.total().value;

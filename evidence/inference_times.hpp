@@ -1,5 +1,5 @@
 #pragma once
-/// Times and rates of an inference row at the rates that a cluster's device achieves.
+/// Times and rates of an inference row, at the rates that the cluster's devices achieve.
 
 #include <optional>
 
@@ -31,7 +31,7 @@ class InferenceTimes {
   InferenceStack stack_;
   Cluster cluster_;
   Seconds request_;
-  mutable std::optional<ServedTimes> served_;  ///< shared by the figures of a row, which belong to one run
+  mutable std::optional<ServedTimes> served_;  ///< shared by all figures of a row, since they belong to one run
 };
 
 }  // namespace llmcalc

@@ -41,8 +41,8 @@ std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
   const InferenceEstimator& e = inference_estimator();
   std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
   if (kind && !e.measured(c_.on.hardware.name)) kind = class_on_unmeasured(e, *kind);
-  // Not clamped at the bound: a published figure may beat the bound of its row, because the row's lengths are means and
-  // its prompts may have been cached.
+  // The prediction is not clamped at the bound. A published figure may beat the bound of its row, because the row's
+  // lengths are means and its prompts may have been cached.
   if (kind) return with_interval(*estimate_.figure(f), e.interval(*kind));
   const std::optional<double> room = predicted_memory(c_, f);
   return room ? std::optional(Prediction{*room}) : std::nullopt;

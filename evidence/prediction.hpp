@@ -15,11 +15,11 @@ struct Prediction {
   std::optional<double> low{}, high{};
 };
 
-// Precondition for all: the case's `skip` is empty. They throw Overflow if a count exceeds 2^63.
+// Precondition for all functions: the case's `skip` is empty. All throw Overflow if a count exceeds 2^63.
 
 /// Time of one optimizer step, in seconds.
 struct PredictedStep {
-  Prediction estimate;  ///< with the row's software, and its interval
+  Prediction estimate;  ///< with the row's software, including its interval
   double bound = 0;     ///< at datasheet rates, assuming full overlap of all collectives that the software can overlap
 };
 PredictedStep predicted_step(const TrainingCase& c);

@@ -18,8 +18,8 @@ struct RequestTimes {
 };
 RequestTimes recorded_times(const RunCase& run);
 
-/// A figure of a run: "ttft_mean_ms" and its 50th, 90th and 99th percentiles; the same for tpot and latency;
-/// "throughput_tok_s".
+/// A figure of a run: "ttft_mean_ms" or its 50th, 90th or 99th percentile, the same statistics of tpot and latency,
+/// or "throughput_tok_s".
 struct RunFigure {
   std::string key;
   double value = 0;
@@ -34,15 +34,15 @@ struct RateOverTime {
 
 struct Replay {
   RequestTimes times;
-  std::vector<RateOverTime> rates;  ///< over the seconds of the run's log; empty without one
+  std::vector<RateOverTime> rates;  ///< one per second of the run's log; empty without a log
   Count passes = 0, preemptions = 0;
 };
 
-/// Serves the requests on the run's engines, with the recorded arrival times and token counts. Precondition: the case's
-/// `skip` is empty.
+/// Simulates serving the requests on the run's engines, with the recorded arrival times and token counts.
+/// Precondition: the case's `skip` is empty.
 Replay replay(const RunCase& c, const PassTimes& times);
 
-/// Source of a replay's times: by default, the shipped estimator.
+/// Source of a replay's pass times; by default, the shipped estimator.
 struct ReplayBasis {
   std::optional<HardwareCard> hardware{};  ///< replaces the run's device
   std::vector<OperatorTables> tables{};    ///< measured layer times, which replace the estimator's

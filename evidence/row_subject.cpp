@@ -19,7 +19,7 @@ std::string_view data_kind(Zero z) {
   return z == Zero::none ? "dp" : "zero";
 }
 
-/// Kinds of parallelism with more than one rank.
+/// Names of the kinds of parallelism that have more than one rank.
 std::string kinds_of(const Layout& l) {
   Phrases kinds;
   for (const auto& [kind, n] : {std::pair{"tp", l.tp}, {"cp", l.cp}, {"ep", l.ep}, {"pp", l.pp}})
@@ -79,7 +79,7 @@ std::string shown_name(const std::string& name, const Arch& arch) {
   return name.empty() ? fmt::format("{} layers of {}", arch.layers, arch.hidden) : name;
 }
 
-/// Format of the blocks' weights, under the row's name if the plan uses a substitute.
+/// Format of the blocks' weights. If the plan uses a substitute, returns the row's name for the original format.
 std::string weights_of_blocks(const InferenceCase& c) {
   if (!c.weights_name.empty()) return c.weights_name;
   return std::string(c.plan.weight_precision[c.arch.has_experts() ? Component::experts : Component::mlp].name());

@@ -12,7 +12,7 @@ namespace llmcalc {
 struct RowSubject {
   std::string family{};       ///< common name of one source's runs
   std::string model{};        ///< "GPT-22B"
-  std::string gpu{};          ///< the preset's name, or as written without a preset
+  std::string gpu{};          ///< the preset's name; without a preset, the name in the row
   Count gpus = 1;             ///< device count in the row
   std::string parallelism{};  ///< kinds in use: "tp+pp+dp"; "none"
   std::string layout{};       ///< with rank counts: "tp 8, pp 4, dp 2"
@@ -23,7 +23,7 @@ struct RowSubject {
   std::string kind{};         ///< "dense", "assumed input", "experts"; in inference, the class of the figure
 };
 
-/// Precondition for all: the case's `skip` is empty.
+/// Precondition for all functions: the case's `skip` is empty.
 RowSubject subject_of(const TrainingCase& c);
 RowSubject subject_of(const InferenceCase& c, const Figure& figure);
 RowSubject subject_of(const RunCase& c);

@@ -18,7 +18,7 @@ double spread_evenly(std::size_t i) {
   return x - std::floor(x);
 }
 
-/// Limits of a simulation: more requests or clients do not change the means, and no context is longer.
+/// Limits of a simulation. More requests or clients would not change the means, and no request has a longer context.
 constexpr double most_requests = 4096, most_clients = 1e6, most_tokens = 0x1p22;
 
 RequestTraffic clients_of(const InferenceCase& c) {
@@ -46,8 +46,8 @@ Count longest_request(const RequestTraffic& traffic) {
   return longest;
 }
 
-/// Scheduler rules of the row's engine. The cache holds at least the longest request, since the run served it, even if
-/// the memory rules predict less.
+/// Scheduler rules of the row's engine. The cache holds at least the longest request, even if the memory rules
+/// predict less, since the run served that request.
 SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, const RequestTraffic& traffic) {
   SchedulerRules rules = scheduler_rules(c.arch, engine_memory(c), c.limits, stack);
   rules.blocks = std::max(rules.blocks, blocks_of(rules, c.arch.local.reach, longest_request(traffic)));

@@ -9,19 +9,19 @@ namespace llmcalc {
 
 /// Request times of one replica.
 struct ServedTimes {
-  Spread first_token;          ///< from the request to its first token
+  Spread first_token;          ///< time from a request to its first token
   Spread per_token;            ///< a request's mean time per token after the first
-  Spread gap;                  ///< between two tokens
-  Spread request;              ///< whole request
+  Spread gap;                  ///< time between two consecutive tokens
+  Spread request;              ///< time of a whole request
   Seconds least_first, least;  ///< shortest time to a first token, and shortest request
-  Seconds all;                 ///< until the last answer
+  Seconds all;                 ///< time until the last answer
   double tokens = 0;           ///< generated tokens
 };
 
-/// Simulates the clients of one replica. Each client sends a request when the previous one is answered; ten requests
-/// per client are simulated if the row does not state their number. With `max_inflight`, all are sent at once. Lengths
-/// are spread evenly between a fraction of the nominal length and the full nominal length. `request`: seconds per
-/// request in addition to its forward passes.
+/// Simulates the clients of one replica. Each client sends its next request when the previous one is answered; if the
+/// row does not state the number of requests, ten per client are simulated. With `max_inflight`, all requests are
+/// sent at once. Lengths are spread evenly between a fraction of the nominal length and the full nominal length.
+/// `request`: seconds per request in addition to its forward passes.
 ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request);
 
 }  // namespace llmcalc

@@ -14,8 +14,8 @@ MemorySoftware memory_software(const TrainingCase& c) {
   return c.stack.name == "torchtitan" ? MemorySoftware::titan : MemorySoftware::pytorch;
 }
 
-/// Whether gradients accumulate in fp16: for training in an unstated 16-bit format, scripts of Megatron-LM and its
-/// derivatives set --fp16.
+/// Whether gradients accumulate in fp16. If a row does not state the 16-bit format, fp16 is assumed for Megatron-LM
+/// and its derivatives, whose scripts set --fp16.
 bool accumulates_halves(const TrainingCase& c, MemorySoftware software) {
   const bool megatron = software == MemorySoftware::megatron || software == MemorySoftware::megatron_deepspeed;
   return megatron && c.half_gradients_open;
@@ -71,7 +71,7 @@ TrainedProcess trained_process(const TrainingCase& c) {
 ProcessMemory process_memory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted) {
   const ProcessMemory m = fullest_process(c, of, fitted);
   if (c.recomputed.stated() || total(m) <= c.cluster().device.memory) return m;
-  TrainingCase again = c;  // the run did fit in memory
+  TrainingCase again = c;  // the run fit in memory, so it must have recomputed
   again.recomputed = {.layers = true};
   again.plan.recompute = Recompute::full;
   return fullest_process(again, of, fitted);

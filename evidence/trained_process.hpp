@@ -9,7 +9,7 @@ namespace llmcalc {
 /// The case's plan and layout, with the storage defaults of its software.
 TrainedProcess trained_process(const TrainingCase& c);
 
-/// Memory of the fullest observed rank, as `of.kind` counts it. Precondition: the case's `skip` is empty.
+/// Memory of the fullest observed rank, counted as `of.kind` specifies. Precondition: the case's `skip` is empty.
 ProcessMemory process_memory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted);
 
 }  // namespace llmcalc

@@ -21,13 +21,13 @@ bool says_adapters(const std::string& text) {
       {"lora", "qlora", "dora", "rslora", "low rank adapter", "low rank adapters", "low rank adaptation"});
 }
 
-/// Strings in which a row describes its own run, one per key.
+/// Strings of a row that describe its run, one per key.
 std::vector<const std::string*> own_texts(const TrainingRow& row) {
   return {&row.adapters,         &row.precision, &row.scope,      &row.optimizer,
           &row.parallelism.note, &row.notes,     &row.model.name, &row.software};
 }
 
-/// All of these strings that mention adapters, concatenated.
+/// Concatenation of the strings from own_texts() that mention adapters.
 std::string adapters_said(const TrainingRow& row) {
   std::string all;
   for (const std::string* text : own_texts(row))
@@ -45,7 +45,7 @@ std::optional<Count> rank_in(const std::string& text) {
   return rank > 0 ? std::optional(rank) : std::nullopt;
 }
 
-/// A word for weight matrices, and the LoRA targets that it denotes.
+/// A word for weight matrices, and the LoRA target that it denotes.
 struct TargetWord {
   std::string_view word;
   LoraTarget target;
@@ -82,7 +82,7 @@ LoraTargets targets_in(const std::string& said) {
   return targets;
 }
 
-/// Format of frozen weights in the text, if stated.
+/// Format of frozen weights, if the text states it.
 std::optional<DType> base_in(const std::string& text) {
   const Words words(text);
   const bool four = words.affirms_any({"qlora", "nf4", "4 bit", "int4", "bnb 4", "fp4"});

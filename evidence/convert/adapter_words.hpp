@@ -14,10 +14,10 @@ namespace llmcalc {
 /// covers both kinds of training ("full and LoRA recipes") is ignored.
 bool trains_adapters(const TrainingRow& row);
 
-/// Sets rank, targets and the format of frozen weights, if the row trains adapters. Defaults for unstated values are
-/// noted as assumptions: rank 16, every matrix of a block, and frozen weights in the matmul format, or NF4 for QLoRA
-/// (arXiv:2305.14314). ZeRO-3 gathers weights of a single format, so frozen weights in another format are replicated on
-/// every device. Sets `skip` if the rank is not lower than a matrix's number of columns.
+/// If the row trains adapters, sets their rank and targets, and the format of frozen weights. Defaults for unstated
+/// values are noted as assumptions: rank 16, every matrix of a block, and frozen weights in the matmul format, or NF4
+/// for QLoRA (arXiv:2305.14314). ZeRO-3 gathers weights of a single format, so frozen weights in another format are
+/// replicated on every device. Sets `skip` if the rank is not lower than a matrix's number of columns.
 void use_adapters(const TrainingRow& row, const Arch& arch, Layout& split, Plan& plan, Assumptions& assumed,
                   std::string& skip);
 

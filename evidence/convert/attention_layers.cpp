@@ -32,8 +32,8 @@ struct LocalShare {
   Count local = 0, of = 0;
 };
 
-/// Share of local layers, derived from text that gives the share of layers with full attention: "every 6th layer
-/// global", "1 of 4 layers is full".
+/// Share of local layers, derived from text about the layers with full attention: "every 6th layer global", "1 of 4
+/// layers is full".
 LocalShare share_by_global(const std::string& text) {
   const TwoNumbers every =
       numbers_in(text, "every ([0-9]{1,3})(?:st|nd|rd|th)? (?:layers?|blocks?)[a-z ]*(?:global|full|dense)");
@@ -106,7 +106,7 @@ bool names_window(const std::string& text) {
          mentions_word(text, "local") || mentions_word(text, "chunk");
 }
 
-/// Reason for applying a row's window to every layer.
+/// Sentence for the assumption that a row's window applies to every layer, with the reason.
 std::string every_layer_sees(Count reach, const std::string& said, std::string_view key) {
   const std::string why = said.empty() ? "the row does not state which layers have it"
                                        : fmt::format("{} is {}", in_quotes(key), in_quotes(said));

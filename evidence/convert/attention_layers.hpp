@@ -1,5 +1,5 @@
 #pragma once
-/// Classifies the layers of a row's model by attention: over all tokens, in a window or chunks, or replaced by another
+/// Classifies the layers of a row's model by attention: full, limited to a window or chunks, or replaced by another
 /// mixer.
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace llmcalc {
 
-/// Layers with a window or chunks, as sources describe them: "alternating full / sliding window 128 with sinks", "3 of
-/// 4 layers chunked attention (8192)", "5 local : 1 global", "5:1", "every 6th layer global", "6" (Hugging Face's
-/// sliding_window_pattern). `window` is the reach if the text has no number. Empty if the text does not give the layers
-/// or the reach.
+/// Layers with a window or chunks, as sources describe them: "alternating full / sliding window 128 with sinks", "3
+/// of 4 layers chunked attention (8192)", "5 local : 1 global", "5:1", "every 6th layer global", "6" (Hugging Face's
+/// sliding_window_pattern). `window` is the reach if the text has no number. Empty if the text does not give both the
+/// layers and the reach.
 LocalAttention local_attention(std::string_view text, Count window, Count layers);
 
 struct AttentionLayers {
@@ -22,7 +22,7 @@ struct AttentionLayers {
   std::string assumed{};   ///< the assumption as a sentence, if the text does not give the layers or is not understood
 };
 /// Attention layers in a row's text. A window stated without layers applies to every layer, and text that is not
-/// understood means attention over all tokens; both are noted as assumptions. `key` is the row's key, for the sentence.
+/// understood means full attention. Both are noted as assumptions. `key` is the row's key, for the sentence.
 AttentionLayers attention_layers(const std::string& said, std::string_view key, Count window, Count layers);
 
 }  // namespace llmcalc

@@ -17,7 +17,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Words in names of kernels.
+/// Words that occur in kernel names.
 constexpr std::array kernel_words{"flash",
                                   "flashattention",
                                   "flashattn",
@@ -60,7 +60,7 @@ bool is_among(const std::array<const char*, N>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-/// Words of the text that consist of letters.
+/// Words of the text that do not begin with a digit.
 std::vector<std::string> letter_words(const std::string& text) {
   std::vector<std::string> all = words_of(text);
   std::erase_if(all, [](const std::string& word) { return word[0] >= '0' && word[0] <= '9'; });
@@ -91,7 +91,7 @@ std::string near_kernel(const std::vector<std::string>& unknown) {
   return "";
 }
 
-/// Phrase that names unknown words: "block" and "sparse" are not known
+/// Phrase that names unknown words, such as: "block" and "sparse" are not known.
 std::string not_known(const std::vector<std::string>& unknown) {
   std::vector<std::string> quoted;
   for (const std::string& word : unknown) quoted.push_back(in_quotes(word));
@@ -156,7 +156,7 @@ AttentionKernel kernel_called(const std::string& text) {
   return words.affirms("sdpa") ? AttentionKernel::flash_2 : AttentionKernel::flash;
 }
 
-/// Whether the text is only "fused" or "fused attention": in TransformerEngine and NeMo, cuDNN's kernel
+/// Whether the text is only "fused" or "fused attention", which means cuDNN's kernel in TransformerEngine and NeMo
 /// (NVTE_FUSED_ATTN).
 bool is_fused_alone(const std::string& text) {
   const std::vector<std::string> all = words_of(text);

@@ -1,5 +1,5 @@
 #pragma once
-/// Attention kernel in a training row, and the unknown words of its text.
+/// Attention kernel of a training row, and the unknown words in its text.
 
 #include <string>
 

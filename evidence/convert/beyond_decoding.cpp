@@ -53,7 +53,7 @@ bool is_speculative(const Words& told) {
                            "accepted length"});
 }
 
-/// Whether prefill and decode run on separate instances; "4P4D" gives their numbers.
+/// Whether prefill and decode run on separate instances. "4P4D" gives the number of each.
 bool is_disaggregated(const Words& told, const std::string& text) {
   static const std::regex instances("\\b[0-9]{1,3}p[0-9]{1,3}d\\b");
   return told.affirms_any({"disaggregated", "disaggregation", "disaggregate", "disagg", "pd separation",
@@ -74,7 +74,7 @@ bool lies_on_host(const Words& told) {
   return false;
 }
 
-/// Whether prompts hit the cache in a row that does not state its cached tokens; a row that states them is predicted
+/// Whether prompts hit the cache in a row that does not state its cached tokens. Rows that state them are predicted
 /// with them.
 bool hits_cache(const InferenceRow& row, const Words& told, const std::string& text) {
   static const std::regex share("[0-9] ?% (?:of [a-z ]{1,40})?(?:shared|cached|hits?)\\b");

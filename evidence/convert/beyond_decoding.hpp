@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// Clause that states the row's work beyond plain decoding; empty if there is none.
+/// Clause that describes the row's work beyond plain decoding; empty if there is no such work.
 std::string beyond_decoding(const InferenceRow& row);
 /// The same clause for the engine of a recorded run, from its options ("speculative_config", "cpu_offload_gb") and the
 /// text of its unknown keys. All unread keys count as unknown, so `engine` must not be read afterward.

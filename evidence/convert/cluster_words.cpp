@@ -31,7 +31,8 @@ std::optional<Link> preset_network(const HardwareCard& card) {
 
 /// Number of a run's devices in each node. Published runs have the same number in all nodes: NVIDIA's runs of 512,
 /// 2,496 and 2,560 GPUs use 64 of the 72 in an NVL72 domain, and PaLM's 6,144 chips are 3,072 in each of two pods of
-/// 4,096 (arXiv:2204.02311). The result is the largest divisor of the run's device count that is at least half a node.
+/// 4,096 (arXiv:2204.02311). The result is the largest divisor of the run's device count that is between half a node
+/// and a full node.
 Count in_each_node(Count devices, Count joined) {
   for (Count n = joined; 2 * n >= joined && devices > joined; --n)
     if (devices % n == 0) return n;
@@ -49,7 +50,7 @@ Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   return std::max<Count>(*said.per_node, 1);
 }
 
-/// Whether a row's devices communicate only over PCI Express. A bridge joins two devices; larger groups use PCI
+/// Whether a row's devices communicate over PCI Express. A bridge joins only two devices, so larger groups use PCI
 /// Express.
 bool goes_over_pcie(const HardwareSaid& said, std::vector<std::string>& assumed) {
   const std::string text = lower(said.inside);
@@ -121,8 +122,8 @@ bool is_about(double stated, double have, double share) {
   return false;
 }
 
-/// Replaces the preset's memory and bandwidth with the row's if they differ: devices are sold in variants and with
-/// several memory sizes.
+/// Replaces the preset's memory and bandwidth with the row's if they differ, since devices are sold in variants with
+/// different memory.
 void adjust_device(const HardwareSaid& said, RowCluster& r) {
   Device& d = r.hardware.cluster.device;
   if (said.memory_gb && !is_about(*said.memory_gb, static_cast<double>(d.memory.value), 0.1)) {

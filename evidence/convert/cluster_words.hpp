@@ -1,5 +1,5 @@
 #pragma once
-/// Cluster of a row: its device and links, as stated by the row, otherwise from the device's preset.
+/// Cluster of a row: its device and links, as stated by the row or else from the device's preset.
 
 #include <optional>
 #include <string>
@@ -23,12 +23,12 @@ RowCluster cluster_of(const HardwareSaid& said, const Devices& devices);
 /// empty.
 std::string without_bandwidth(const HardwareSaid& said, const RowCluster& on);
 
-/// Number of devices that software counts on one chip: its cores or dies (two NeuronCores, two TensorCores of a TPU7x).
-/// 1 if a chip is one device, like a GPU.
+/// Number of devices that software sees on one chip, one per core or die (two NeuronCores, two TensorCores of a
+/// TPU7x). 1 if the chip is a single device, like a GPU.
 Count cores_of_chip(const HardwareCard& chip);
 
-/// One of `parts` equal parts of a chip as a device: memory, bandwidth, rates and links are divided by `parts`, and the
-/// number of neighbors is multiplied by it (two NeuronCores on a chip, two TensorCores on a TPU7x).
+/// One of `parts` equal parts of a chip as a device (two NeuronCores on a chip, two TensorCores on a TPU7x). Memory,
+/// bandwidth, rates and links are divided by `parts`, and the number of neighbors is multiplied by it.
 HardwareCard part_of(const HardwareCard& chip, Count parts);
 
 }  // namespace llmcalc

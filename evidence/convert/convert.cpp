@@ -19,14 +19,14 @@
 namespace llmcalc {
 namespace {
 
-/// A row's keys from the source: all except those of the new schema.
+/// The keys that the source stated: all keys of a row except those of the new schema.
 json::Value stated_by(json::Value row) {
   for (const char* key : {"id", "family", "source", "quality"}) row.erase(key);
   return row;
 }
 
-/// The weight formats, with those of components that the model lacks set to its first component's, so that equal
-/// formats compare equal.
+/// Weight formats for comparison. Components that the model lacks get the format of its first component, which makes
+/// equal formats compare equal.
 WeightFormats formats_of_model(WeightFormats w, const Arch& arch) {
   const ComponentBytes numbers = component_numbers(arch);
   std::optional<DType> first;
@@ -126,7 +126,7 @@ class Converter {
     keep(row, training_case(row, devices()), stated_by(value), training_measurement_json);
   }
 
-  /// Stores a row, but without its request if reading the request back does not restore the case.
+  /// Stores a row. Omits its request if reading the request back does not restore the case.
   template <typename Row, typename Case, typename Write>
   void keep(const Row& row, Case c, const json::Value& stated, const Write& write) {
     if (c.skip.empty()) {

@@ -5,8 +5,8 @@
 
 namespace llmcalc {
 
-/// Name of a preset of the same kind and, if the name shows it, the same generation (P100 for "Tesla P40"); H100 if the
-/// name shows neither.
+/// Name of a preset of the same kind and, if recognizable, the same generation (P100 for "Tesla P40"); H100 if the
+/// name indicates neither.
 std::string_view stand_in(std::string_view device);
 
 }  // namespace llmcalc

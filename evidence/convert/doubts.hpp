@@ -1,5 +1,5 @@
 #pragma once
-/// Figures that a row in the old schema warns against.
+/// Finds figures on which the notes of a row in the old schema cast doubt.
 
 #include <string>
 

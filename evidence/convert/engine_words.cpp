@@ -58,7 +58,7 @@ constexpr EngineWord engine_words[] = {
     {"exllamav2", "exllamav2"},
     {"exllama-v2", "exllamav2"},
     {"exllama v2", "exllamav2"},
-    {"exllama-v3", nullptr},  // another engine, which is unknown
+    {"exllama-v3", nullptr},  // a separate engine, which is not supported
     {"exllama v3", nullptr},
     {"exllama", "exllama"},
     {"autoawq", "autoawq"},
@@ -80,8 +80,8 @@ constexpr EngineWord engine_words[] = {
 
 bool in_a_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-/// Whether a name ends where `rest` begins: before a character that cannot continue a name, or before a version.
-/// "vllm-0.6" is vllm, "exllamav3" is not exllama.
+/// Whether a name ends before `rest`, which must begin with a version or with a character that cannot continue a
+/// name. "vllm-0.6" is vllm, but "exllamav3" is not exllama.
 bool ends_name(const std::string& rest) {
   static const std::regex end("^(?:$|[^a-z0-9-]|-?v?[0-9]+\\.|-v?[0-9]+(?:[^a-z0-9]|$)|-(?:[^a-z0-9]|$))");
   return std::regex_search(rest, end);

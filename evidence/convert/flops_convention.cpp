@@ -39,8 +39,8 @@ bool counts_per_parameter(const std::string& text, char times) {
   return std::regex_search(plain, std::regex(std::string("(?:^|[^0-9])") + times + behind));
 }
 
-/// The formula for 6 N: with attention matmuls if the text has a term for them or names PaLM or nanoGPT, otherwise
-/// without.
+/// The variant of the 6 N formula. It includes attention matmuls if the text has a term for them or names PaLM or
+/// nanoGPT.
 FlopsFormula six_n_formula(const std::string& text) {
   const Words words(text);
   const std::string plain = run_together(text);
@@ -53,7 +53,7 @@ FlopsFormula six_n_formula(const std::string& text) {
   return half ? FlopsFormula::half_attention : FlopsFormula::six_n;
 }
 
-/// Formula by FLOPs per parameter. Empty if not stated.
+/// Formula with a stated number of FLOPs per parameter. Empty if no such number is stated.
 std::optional<FlopsFormula> formula_by_parameters(const std::string& text) {
   if (counts_per_parameter(text, '6')) return six_n_formula(text);
   if (counts_per_parameter(text, '8')) return FlopsFormula::eight_n;
@@ -63,7 +63,7 @@ std::optional<FlopsFormula> formula_by_parameters(const std::string& text) {
   return words.affirms("causal") ? std::optional(FlopsFormula::half_attention) : std::nullopt;
 }
 
-/// The number before "TF", if there is only one: two numbers refer to two devices.
+/// The number before "TF" if the text has exactly one. Two numbers would refer to two devices.
 std::optional<double> only_peak(const std::string& text) {
   static const std::regex pattern("([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?tf");
   std::sregex_iterator found(text.begin(), text.end(), pattern);
@@ -79,7 +79,7 @@ std::optional<double> stated_params(const std::string& text) {
   return leading_real(found[1]) * (found[2] == "b" ? 1e9 : 1e6);
 }
 
-/// Sizes in the formulas, as doubles.
+/// Sizes used in the formulas, as doubles.
 struct FormulaSizes {
   double h, layers, vocab, s, width, all, matrices;
 };
@@ -90,8 +90,8 @@ FormulaSizes formula_sizes(const Arch& a, Count seq) {
   return {d(a.hidden), d(a.layers), d(a.vocabulary), d(seq), d(a.attention_width()), d(p.active), d(p.matmul_active)};
 }
 
-/// Attention FLOPs per token, forward and backward, over all query-key pairs: 12 per layer, element of width, and key.
-/// Windows count as full attention.
+/// Forward and backward attention FLOPs per token over all query-key pairs: 12 per layer, element of the attention
+/// width, and key. Windows count as full attention.
 double attention_per_token(const FormulaSizes& z) { return 12 * z.layers * z.width * z.s; }
 
 double per_token(FlopsFormula formula, const FormulaSizes& z, double n) {

@@ -1,6 +1,6 @@
 #pragma once
-/// How a source counts the FLOPs of a training step; its step time is derived from this count. With a convention other
-/// than the row's, results would be off by 7 to 30 %.
+/// How a source counts the FLOPs of a training step. The step time is derived from this count, so a convention other
+/// than the row's would change it by 7 to 30 %.
 
 #include <optional>
 #include <string>

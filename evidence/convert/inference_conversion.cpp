@@ -74,7 +74,7 @@ std::optional<BatchKind> kind_called(const std::string& said) {
   return std::nullopt;
 }
 
-/// Weight format in a row, or in the model's name ("...-AWQ") if the row leaves it open.
+/// Weight format that the row states or, if the row leaves it open, the one in the model's name ("...-AWQ").
 std::string weights_said(const InferenceRow& row, InferenceCase& c) {
   const std::string in_name = format_in_name(row.model.name);
   if (!leaves_format_open(row.weights) || in_name.empty()) return row.weights;
@@ -83,7 +83,7 @@ std::string weights_said(const InferenceRow& row, InferenceCase& c) {
   return in_name;
 }
 
-/// Replaces a 16-bit format that the device does not support by the other one, or by fp32.
+/// Replaces a 16-bit format that the device does not support with the other 16-bit format or, if necessary, fp32.
 void use_own_half(const RowCluster& on, FormatsSaid& f) {
   const Device& device = on.cluster().device;
   if (device.peak(f.working).value > 0) return;
@@ -95,8 +95,8 @@ void use_own_half(const RowCluster& on, FormatsSaid& f) {
                                   on.hardware.title, named.name()));
 }
 
-/// Adapts formats to the model: expands a llama-quantize mix, and gives a model without experts the experts' format for
-/// all blocks.
+/// Adapts formats to the model: expands a llama-quantize mix and, in a model without experts, applies the experts'
+/// format to all blocks.
 void use_model_formats(FormatsSaid& f, const Arch& arch) {
   if (!f.mix.empty()) {
     f.weights = gguf_mix(arch, f.mix, "");  // the row does not show which matrices a family fuses
@@ -123,12 +123,12 @@ void use_format(const InferenceRow& row, InferenceCase& c) {
   c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
 }
 
-/// Tokens of a prompt and of an answer if the row does not state them.
+/// Default prompt and answer lengths in tokens, for rows that do not state them.
 constexpr double usual_prompt = 8, usual_answer = 128;
-/// Prompt tokens per device and pass, for prefill-only runs without a stated batch.
+/// Default prompt tokens per device and pass, for prefill-only runs that do not state a batch.
 constexpr double usual_prefill_tokens = 16384;
 
-/// Clause that states what the row gives instead of a prompt length.
+/// Clause about a missing prompt length: quotes the row's text about its input, or names the missing keys.
 std::string prompt_in_words(const InferenceBatch& b) {
   const std::string& said = b.input_note.empty() ? b.context_said : b.input_note;
   if (said.empty()) return "the row states neither \"input_len\" nor \"context_len\"";
@@ -164,7 +164,7 @@ std::string assumed_batch(const InferenceCase& c) {
                      c.batch, usual_prefill_tokens);
 }
 
-/// Number of batches of the stated size: one, or one for each device or replica.
+/// Number of batches of the stated size: one in total, or one per device or replica.
 double batches_of(const std::string& scope, double replicas_of_all, double devices_of_all) {
   const Words words(scope);
   if (words.affirms_any({"per gpu", "per device", "per chip", "per accelerator"})) return devices_of_all;
@@ -201,8 +201,8 @@ double measured_or_nan(const InferenceRow& row, std::string_view key) {
   return found == row.measured.end() ? std::nan("") : found->second;
 }
 
-/// Sum in GiB of the memory terms logged at start-up, including the cache, which gets the memory that the other terms
-/// leave. NaN if a term is not stated.
+/// Sum in GiB of the memory terms logged at start-up, including the cache, which takes up all remaining memory. NaN
+/// if a term is not stated.
 double sum_of_terms(const InferenceRow& row) {
   double all = 0;
   for (const char* key : {"weights_gib_per_gpu", "activation_gib_per_gpu", "non_torch_gib_per_gpu", "kv_gib_per_gpu"})
@@ -210,7 +210,7 @@ double sum_of_terms(const InferenceRow& row) {
   return all;
 }
 
-/// Fraction of device memory that a row's terms add up to, if it differs from the stated fraction.
+/// Sum of a row's memory terms as a fraction of device memory, if it differs from the stated fraction.
 std::optional<double> contradicted_share(const InferenceRow& row, const InferenceCase& c) {
   const InferenceHardware& h = row.hardware;
   if (h.usable_gib || !h.total_gib) return std::nullopt;
@@ -236,7 +236,7 @@ Bytes granted_by(const InferenceRow& row, const InferenceCase& c) {
   return granted_memory(device, c.plan.memory_utilization);
 }
 
-/// Value of a limit: as stated, from the notes, or the default, which is recorded as an assumption.
+/// Value of a limit: stated by the row, found in its notes, or the default, which is recorded as an assumption.
 Count limit_of(const InferenceRow& row, InferenceCase& c, const std::optional<Count>& stated, const char* option,
                Count usual) {
   if (stated) return *stated;
@@ -272,9 +272,9 @@ double room_for_requests(const InferenceCase& c) {
   return cache_tokens(c) / std::max(1.0, c.cached + c.prompt + c.generate);
 }
 
-/// Records an assumption if the cache has capacity for fewer requests than the row has clients: the run had more
-/// memory, a lower precision or an offload that the row does not state. If fewer than half of them fit, times depend
-/// strongly on this.
+/// Records an assumption if the cache holds fewer requests than the row has clients. In that case, the run had more
+/// memory, a lower precision or an offload that the row does not state. If fewer than half of the requests fit, times
+/// depend strongly on this.
 void note_room(const InferenceRow& row, InferenceCase& c) {
   if (c.kind != BatchKind::concurrency || row.batch.kv_limited_estimate.value_or(false)) return;
   const double room = std::floor(room_for_requests(c));
@@ -300,7 +300,7 @@ void note_doubts(const InferenceRow& row, InferenceCase& c) {
         fmt::format("the device's usual clocks: it was limited to {:g} W", *row.hardware.power_limit_w));
 }
 
-/// Why a plan cannot express the row, or empty.
+/// Reason that a plan cannot express the row; empty if it can.
 std::string not_said(const InferenceRow& row) {
   if (!kind_called(lower(row.batch.kind))) return fmt::format("unknown kind of batch {}", in_quotes(row.batch.kind));
   return beyond_decoding(row);

@@ -12,8 +12,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Sources that count cores (AWS Neuron, TPU7x) have more ranks than chips; a device is then a part of a chip. A GPU is
-/// one device, so more ranks than GPUs are an error in the row.
+/// Makes a device a part of a chip for sources that count cores (AWS Neuron, TPU7x), which state more ranks than
+/// chips. A GPU is one device, so more ranks than GPUs are an error in the row.
 void split_chips(const InferenceRow& row, InferenceCase& c) {
   const Count all = devices(c.layout), chips = row.hardware.count, cores = cores_of_chip(c.on.hardware);
   if (all == chips) return;
@@ -25,8 +25,8 @@ void split_chips(const InferenceRow& row, InferenceCase& c) {
   c.assumed.push_back(fmt::format("a rank is 1/{} of a chip: {} ranks on {} chips", all / chips, all, chips));
 }
 
-/// Pads heads to a multiple of the ranks, as engines for these devices do: heads with zeros, and, in pad_experts(),
-/// experts with copies.
+/// Pads the head count to a multiple of the ranks, as engines for these devices do. Padding heads are zeros;
+/// pad_experts() pads experts with copies.
 void pad_heads(InferenceCase& c, Count ranks_of_heads) {
   const Count heads = c.arch.heads;
   if (heads % ranks_of_heads == 0) return;
@@ -51,9 +51,9 @@ void pad_experts(InferenceCase& c, Count ranks_of_experts) {
   experts = padded;
 }
 
-/// Kind of ranks that the row's remaining devices become: tensor ranks if the row does not state those (pipeline stages
-/// for llama.cpp, which splits a model by layers), otherwise replicas or stages. If all devices are expert-parallel,
-/// all other layers are replicated. Null if the row states all kinds.
+/// The rank count in `split` to which the row's remaining devices are assigned: tensor ranks if the row does not
+/// state them (pipeline stages for llama.cpp, which splits a model by layers), otherwise replicas or stages. If all
+/// devices are expert-parallel, all other layers are replicated. Null if the row states every count.
 Count* unstated_ranks(const InferenceRow& row, Layout& split) {
   const bool llama = engine_name(row.engine, row.notes).name == "llama.cpp";
   if (!row.tp) return llama && !row.pp ? &split.pp : &split.tp;
@@ -83,7 +83,8 @@ void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout&
   split.tp /= split.dp;
 }
 
-/// Engines shard experts across the ranks that remain after expert parallelism: etp = tp x dp / ep.
+/// Sets the layout. Engines shard each expert across the ranks that remain after expert parallelism: etp = tp x dp /
+/// ep.
 void lay_out(const InferenceRow& row, InferenceCase& c) {
   Layout split;
   split.tp = row.tp.value_or(1);
@@ -93,7 +94,7 @@ void lay_out(const InferenceRow& row, InferenceCase& c) {
   use_replicated_attention(row, c, split);
   split.ep = c.arch.has_experts() ? row.ep.value_or(1) : 1;
   if (split.ep > 1) split.etp = std::max<Count>(1, mul(split.tp, split.dp) / split.ep);
-  split.sp = split.ep > 1 && split.tp > 1;  // divides tokens among expert ranks
+  split.sp = split.ep > 1 && split.tp > 1;  // splits the tokens across the expert-parallel ranks
   pad_heads(c, split.tp);
   pad_experts(c, split.ep);
   if (c.skip.empty() && flaw(c.arch, split) != LayoutFlaw::none)

@@ -44,7 +44,7 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   o.finish();
 }
 
-/// Collects unknown keys and keys for work beyond plain decoding.
+/// Text of the keys for work beyond plain decoding and of all unknown keys.
 std::string other_keys(const RowObject& o) {
   std::string told;
   for (const char* key : {"mtp", "speculative", "speculative_decoding", "speculative_config", "num_speculative_tokens",
@@ -69,7 +69,7 @@ std::string read_accelerator(const RowObject& o, InferenceHardware& h) {
   return other_keys(o);
 }
 
-/// Reads a length; if the row gives it in words, stores them in `in_words`.
+/// Reads a length. If the row describes it in words, stores the words in `in_words` instead.
 std::optional<double> length(const RowObject& o, std::string_view key, std::string& in_words) {
   const std::string said = o.said(key);
   if (!said.empty() && said.find_first_not_of("0123456789.eE+-") != std::string::npos) {

@@ -16,7 +16,7 @@ struct InferenceModel {
   std::optional<Count> kv_heads, head_dim, ffn, vocab, sliding_window;
   std::optional<bool> gated_mlp, tied_embeddings, qkv_bias, parallel_block;
   std::optional<Count> experts, top_k, moe_ffn, shared_experts, shared_ffn, dense_layers, moe_every;
-  bool recurrent = false;  ///< some layers have a state instead of softmax attention
+  bool recurrent = false;  ///< some layers have a recurrent state instead of softmax attention
   std::optional<MlaRow> mla;
   std::optional<ModelCard> config;  ///< the model's config.json, which determines all shapes
 };

@@ -49,7 +49,7 @@ std::optional<double> bits_of(double number, const std::string& unit) {
   return number * scale * (bytes ? 8 : 1);
 }
 
-/// A rate, for one adapter or for all, and the stated number of adapters; 0: not stated.
+/// A rate of one adapter or of all adapters together, and the stated number of adapters (0: not stated).
 struct RateSaid {
   double bits = 0;
   Count adapters = 0;
@@ -73,7 +73,7 @@ std::optional<RateSaid> rate_by_number(const std::string& clause) {
   return std::nullopt;
 }
 
-/// An InfiniBand generation, and its Gb/s on four lanes.
+/// An InfiniBand generation, and its rate in Gb/s over four lanes.
 struct InfiniBandKind {
   const char* name;
   double gigabits;
@@ -82,7 +82,8 @@ constexpr std::array infiniband_kinds{InfiniBandKind{"qdr", 40},  InfiniBandKind
                                       InfiniBandKind{"edr", 100}, InfiniBandKind{"hdr", 200},
                                       InfiniBandKind{"ndr", 400}, InfiniBandKind{"xdr", 800}};
 
-/// "4x HDR200", "NDR400", "1x HDR": a generation with a number of adapters or a rate.
+/// Rate in text that names an InfiniBand generation with a number of adapters or a rate: "4x HDR200", "NDR400", "1x
+/// HDR".
 std::optional<RateSaid> rate_by_generation(const std::string& clause) {
   static const std::regex pattern("(?:([0-9]{1,2}) ?x ?)?\\b(qdr|fdr|edr|hdr|ndr|xdr)[ -]?([0-9]{2,3})?\\b");
   const std::string text = lower(clause);
@@ -94,7 +95,7 @@ std::optional<RateSaid> rate_by_generation(const std::string& clause) {
   return RateSaid{gigabits * 1e9, found[1].matched ? leading_whole(found[1]) : 0};
 }
 
-/// Bits per second of the fastest adapter, and of the fastest Ethernet in nodes with a single adapter.
+/// Bits per second of the fastest adapter, and of the fastest Ethernet adapter in nodes with only one.
 constexpr double fastest_adapter = 800e9, fastest_single = 100e9;
 
 NetworkShare share_of(const RateSaid& said, const std::string& clause, Count per_node) {

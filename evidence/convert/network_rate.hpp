@@ -10,7 +10,7 @@ namespace llmcalc {
 
 struct NetworkShare {
   BytesPerSecond rate;           ///< one way, per device
-  bool assumed_of_node = false;  ///< the rate is assumed to be a whole node's
+  bool assumed_of_node = false;  ///< the stated rate is assumed to be that of a whole node
 };
 
 /// Per-device share from text such as "8x200 Gb/s", "400 Gb/s per GPU", "4x Omni-Path 100 Gb/s per node", "50 GB/s per

@@ -10,9 +10,9 @@
 
 namespace llmcalc {
 
-/// Drops measured values that are meaningless because a key is missing: a step time without the batch size, prefill or
-/// decode times without lengths, results for several clients without the number of clients. Returns the reason, or an
-/// empty string if the row is complete. Precondition: the case's `skip` is empty.
+/// Drops measured values that are meaningless because another key is missing: a step time without a batch size,
+/// prefill or decode times without lengths, results for several clients without their number. Returns the reason, or
+/// an empty string if the row is complete. Precondition: the case's `skip` is empty.
 std::string drop_incomplete(const TrainingRow& row, TrainingCase& c);
 std::string drop_incomplete(const InferenceRow& row, InferenceCase& c);
 

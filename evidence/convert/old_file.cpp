@@ -18,7 +18,7 @@ bool holds_key(const json::Value& row, const char* key) {
   return row.is_object() && found != row.end() && !found->is_null();
 }
 
-/// Kind of a row by its keys, if they determine it.
+/// Kind of a row, if its keys determine it.
 std::optional<MeasurementKind> kind_of(const json::Value& row) {
   const bool arch = holds_key(row, "model") && holds_key(row["model"], "arch");
   const bool accelerator = holds_key(row, "hardware") && holds_key(row["hardware"], "accelerator");
@@ -93,7 +93,7 @@ class OldRows {
 
 namespace {
 
-/// Line, from 1, on which the text's outermost value begins.
+/// Number of the line, from 1, on which the text's outermost value begins.
 Count begin_line(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');

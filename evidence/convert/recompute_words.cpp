@@ -25,8 +25,8 @@ std::optional<std::pair<Count, Count>> numbers_of(const std::string& text, const
   return std::pair<Count, Count>(number(1), number(2));
 }
 
-/// n if one in n layers is recomputed: "every other layer", "every 3rd layer", "1 in 4 layers". 1 if every layer is, or
-/// if the text has no such phrase.
+/// n if the text states that one in n layers is recomputed: "every other layer", "every 3rd layer", "1 in 4 layers".
+/// 1 if every layer is recomputed or the text has no such phrase.
 Count step_told(const std::string& text) {
   if (has_part(text, "alternate layer") || has_part(text, "layer alternate") || has_part(text, "second layer") ||
       has_part(text, "other layer") || has_part(text, "other block"))
@@ -41,7 +41,7 @@ Count step_told(const std::string& text) {
   return 1;
 }
 
-/// Fraction of all layers: "16 of 32 layers", "half of the layers", "25%".
+/// Fraction of all layers that the text states: "16 of 32 layers", "half of the layers", "25%".
 std::optional<double> share_told(const std::string& text) {
   if (const auto n = numbers_of(text, "([0-9]{1,4}) ?(?:of|out of|/) ?(?:the )?([0-9]{1,4})(?: layers| blocks)");
       n && n->second > 0)
@@ -85,8 +85,8 @@ void read_layers(const std::string& text, Recomputed& r) {
   if (r.share <= 0) r = {};
 }
 
-/// Reads the recomputed parts of a layer. "selective" without parts means Megatron-LM's kind, which recomputes the
-/// attention core.
+/// Reads the recomputed parts of a layer. "selective" without parts means Megatron-LM's selective recomputation,
+/// which covers the attention core.
 void read_selection(const std::string& text, Recomputed& r) {
   const bool saved_outputs = has_part(text, "linear-layer outputs") || has_part(text, "minimal");
   r.core = has_part(text, "attention core") || has_part(text, "core_attn") || has_part(text, "core attention") ||
@@ -104,13 +104,13 @@ void read_selection(const std::string& text, Recomputed& r) {
   if (!r.any()) r.core = true;
 }
 
-/// Whether the text names parts of a layer, some of which are recomputed.
+/// Whether the text names parts of a layer and implies that some of them are recomputed.
 bool names_parts(const Words& words) {
   return words.affirms_any({"selective", "saves", "sac", "minimal", "core attn", "attention core", "core attention",
                             "attention only", "mlp", "ffn", "layernorm", "norm", "swiglu", "moe act"});
 }
 
-/// Whether the text is about recomputation of layers or of parts.
+/// Whether the text describes the recomputation of whole layers or of parts.
 bool names_layers(const Words& words) {
   return words.affirms_any({"full",
                             "all",
@@ -145,7 +145,7 @@ bool denies_all(const Words& words, const std::string& text) {
          words.denies("remat");
 }
 
-/// Records an assumption if the text is about layers but does not give their number.
+/// Records an assumption if the text implies that layers are recomputed but does not give their number.
 void note_open(const Words& words, const std::string& said, Recomputed& r) {
   if (words.affirms("partial") && r.every_layer()) {
     r.share = 0.5;

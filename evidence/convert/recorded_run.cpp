@@ -53,7 +53,7 @@ void read_engine(const RowObject& o, RecordedRun& run) {
   run.beyond = beyond_decoding(o);
 }
 
-/// Instances are the ranks of one run; the first one determines the device.
+/// Reads one instance. The instances are the ranks of one run, and the first one determines the device.
 void read_instance(const json::Value& value, const std::string& where, UnknownKeys& unknown, RecordedRun& run) {
   const json::Object object(value, where);
   const RowObject o(object, "instances.", unknown);

@@ -28,11 +28,11 @@ struct RecordedRun {
   std::string name;
   RowSource source;
   std::string engine, version, model, hardware, dtype, quantization, cache_dtype;
-  std::optional<ModelCard> config;                               ///< of the model, if the run includes it
+  std::optional<ModelCard> config;                               ///< the model's config.json, if the run includes it
   std::optional<double> memory_gb, bandwidth_gb_s, utilization;  ///< per device
   Count tensor_ranks = 1, data_ranks = 1;  ///< `data_ranks` engines of `tensor_ranks` x `stages` devices
   Count stages = 1;                        ///< pipeline stages
-  bool expert_parallel = false;            ///< whole experts are distributed over all these devices
+  bool expert_parallel = false;            ///< whole experts are distributed across all of these devices
   std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len, block_size;  ///< per engine
   bool eager = false;                                                                    ///< no graphs are captured
   std::optional<bool> chunked_prefill, prefix_caching;

@@ -20,7 +20,7 @@ namespace {
 
 bool mentions(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// Applies Llama's conventions to a model with gated MLPs, and GPT's to one with plain MLPs.
+/// Applies Llama's conventions to a model with gated MLPs, and GPT's conventions to one with plain MLPs.
 void follow_custom(Arch& a, bool gated) {
   a.mlp = gated ? MlpKind::gated : MlpKind::plain;
   a.activation = gated ? Activation::silu : Activation::gelu;
@@ -59,7 +59,7 @@ void use_latent(Arch& a, const MlaRow& m) {
   a.qkv_bias = false;
 }
 
-/// Layers with experts: after the first `dense` layers, the last one of every group of `every`.
+/// Layers with experts: after the first `dense` layers, the last layer of every group of `every` layers.
 LayerSet layers_with_experts(Count layers, Count dense, Count every) {
   return LayerSet::every(dense + every - 1, every, layers);
 }
@@ -70,7 +70,7 @@ void use_experts(Arch& a, Moe moe, Count dense, Count every) {
   if (a.moe.layers.size() == a.layers) a.mlp_width = 0;
 }
 
-/// Decides from the reported parameter count whether linear layers have biases, if only one choice matches it.
+/// Decides whether linear layers have biases, if the reported parameter count matches only one of the two choices.
 void count_biases(Arch& a, const std::optional<Count>& reported) {
   if (!reported || a.mlp == MlpKind::gated) return;
   Arch bare = a;
@@ -79,7 +79,7 @@ void count_biases(Arch& a, const std::optional<Count>& reported) {
   if (parameters(a).total != *reported && parameters(bare).total == *reported) a = bare;
 }
 
-/// Why check_arch() rejects an architecture, or empty.
+/// Reason that check_arch() rejects an architecture; empty if it accepts it.
 std::string flaw_of(const Arch& a) {
   if (a.mlp_width == 0 && !a.has_experts()) return "the MLP width is not stated";
   try {
@@ -99,8 +99,8 @@ void weigh_shape(RowArch& r, std::string sentence) {
 /// Vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
 constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
 
-/// Sets the vocabulary to the row's, the preset's, or `usual`. vTrain's rows are all GPTs with one vocabulary, so this
-/// assumption does not affect their weight.
+/// Sets the vocabulary to the row's, the preset's, or `usual`. `is_certain`: the assumption of `usual` does not
+/// reduce the row's weight in a fit, because vTrain's rows are all GPTs with one vocabulary.
 void use_vocabulary(RowArch& r, const std::optional<Count>& said, const std::optional<Arch>& preset, Count usual,
                     bool is_certain) {
   r.arch.vocabulary = said ? *said : preset ? preset->vocabulary : usual;
@@ -110,7 +110,7 @@ void use_vocabulary(RowArch& r, const std::optional<Count>& said, const std::opt
   weigh_shape(r, std::move(sentence));
 }
 
-/// Sets widths and counts. Unstated KV heads and widths come from the preset or from conventions.
+/// Sets widths and counts. KV heads and widths that are not stated come from the preset or from conventions.
 void use_sizes(Arch& a, Count layers, Count hidden, Count heads, const std::optional<Count>& kv_heads,
                const std::optional<Count>& head_dim, const std::optional<Count>& width,
                const std::optional<Arch>& preset) {
@@ -150,7 +150,7 @@ bool tied_head(RowArch& r, const std::optional<bool>& said, const std::optional<
   return false;
 }
 
-/// Why the layer counts are impossible, or empty. Checked before layers are assigned.
+/// Reason that the layer counts are impossible; empty if they are possible. Called before layers are assigned.
 std::string impossible_layers(Count layers, Count dense, Count every) {
   if (layers > max_layers) return fmt::format("{} layers exceed the supported {}", layers, max_layers);
   return dense >= layers || every > layers ? "no layer has experts" : "";
@@ -176,8 +176,8 @@ void use_attention_kind(RowArch& r, const std::string& said, const std::optional
 struct SharedExperts {
   Count count = 0, width = 0;
 };
-/// Shared experts are as wide as routed ones if the row states no width for them or the same width; any other width is
-/// the total over all shared experts.
+/// Shared experts of a training row. They are as wide as routed experts unless the row states another width, which is
+/// then the total over all shared experts.
 SharedExperts shared_experts(const MoeRow& m, Count width) {
   const Count stated = m.shared_ffn.value_or(width), count = m.shared_experts.value_or(m.shared_ffn ? 1 : 0);
   if (count == 0 || stated == 0) return {};
@@ -216,7 +216,7 @@ void use_moe(RowArch& r, MoeRow m, const std::optional<Arch>& arch) {
               m.dense_layers.value_or(0), m.every.value_or(1));
 }
 
-/// Sets the experts of an inference row. A stated width of its shared experts is the width of each one.
+/// Sets the experts of an inference row. The stated width of shared experts is the width of each expert.
 void use_moe(RowArch& r, const InferenceModel& m, const std::optional<Arch>& arch) {
   const std::optional<Moe> preset = preset_experts(arch, *m.experts);
   const std::optional<Count> top_k = m.top_k || !preset ? m.top_k : std::optional(preset->top_k);
@@ -233,7 +233,7 @@ void use_moe(RowArch& r, const InferenceModel& m, const std::optional<Arch>& arc
               m.dense_layers.value_or(0), m.moe_every.value_or(1));
 }
 
-/// Number of tokens in an inference row's lengths.
+/// Context needed for all lengths stated in an inference row, in tokens.
 Count context_of_row(const InferenceBatch& b) {
   Count all = 1;
   for (const auto& length : {b.input_len, b.output_len, b.context_len, b.cached_context, b.nominal_input_len,
@@ -259,7 +259,8 @@ void use_kv_heads(RowArch& r, const std::optional<Count>& said, const std::strin
               fmt::format("as many key-value heads as query heads ({}): the row does not state their number", a.heads));
 }
 
-/// A row gives its windows under separate keys, or, like recurrences, in the words of `attention`.
+/// Layers with windows or other mixers. Rows state windows under separate keys or, like recurrences, in the text of
+/// `attention`.
 AttentionLayers layers_said(const std::optional<Count>& window, const std::string& pattern,
                             const std::string& attention, std::string_view key, Count layers) {
   const AttentionLayers in_words = attention_layers(attention, key, 0, layers);

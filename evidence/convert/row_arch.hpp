@@ -11,12 +11,12 @@
 
 namespace llmcalc {
 
-/// An architecture, or the reason for its absence.
+/// An architecture, or the reason that there is none.
 struct RowArch {
   Arch arch;
   std::vector<std::string> assumed;  ///< sentences, for values that are missing or not understood
   bool weighty = false;              ///< time depends strongly on one of the assumptions
-  std::string skip;                  ///< if not empty, why the row's shapes are not a model
+  std::string skip;                  ///< if not empty, why the row's shapes do not describe a model
 };
 
 RowArch arch_of(const TrainingRow& row);

@@ -1,7 +1,7 @@
 #pragma once
-/// An object of a row, read with checks: null means not stated, wrong types and physically impossible values are
-/// rejected with file, line and row, and unread keys are collected. Numbers other than 0 must be from 1e-9 to 1e15 in
-/// any unit: no measured value is outside this range.
+/// Checked view of an object in a row. Null means not stated. Errors for wrong types and physically impossible values
+/// name the file, line and row. Unread keys are collected. Numbers other than 0 must be from 1e-9 to 1e15 in any
+/// unit, because no measured value is outside this range.
 
 #include <optional>
 #include <set>

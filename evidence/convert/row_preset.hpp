@@ -8,11 +8,11 @@
 
 namespace llmcalc {
 
-/// Architecture of the preset named like a row's model, if layers, heads and width match; otherwise the name means
-/// another model.
+/// Architecture of the preset with the name of a row's model. Empty if layers, heads or width differ, since the name
+/// then refers to another model.
 std::optional<Arch> preset_arch(const std::string& name, Count layers, Count hidden, Count heads);
 
-/// Whether layers differ in ways for which rows have no keys: windows, recurrences, mixed residual streams.
+/// Whether layers differ in ways that a row's keys cannot express: windows, recurrences, mixed residual streams.
 bool has_layers_of_kinds(const Arch& arch);
 
 }  // namespace llmcalc

@@ -47,8 +47,8 @@ void use_run_device(const RecordedRun& run, const Devices& devices, RunCase& c) 
   c.assumed.insert(c.assumed.end(), c.on.assumed.begin(), c.on.assumed.end());
 }
 
-/// Sets the run's layout. With expert parallelism, every device stores whole experts; otherwise every device stores a
-/// part of each expert.
+/// Sets the run's layout. With expert parallelism, each device stores whole experts; otherwise it stores a shard of
+/// every expert.
 void use_run_ranks(const RecordedRun& run, RunCase& c) {
   c.layout.tp = run.tensor_ranks;
   c.layout.pp = run.stages;
@@ -56,13 +56,14 @@ void use_run_ranks(const RecordedRun& run, RunCase& c) {
   if (run.expert_parallel && c.arch.has_experts()) c.layout.ep = mul(run.tensor_ranks, run.data_ranks);
   if (c.layout.ep > 1) c.layout.etp = 1;
   c.layout = with_gathered_tokens(c.layout, c.cluster());
-  c.layout.sp = c.layout.ep > 1 && c.layout.tp > 1;  // divides tokens among expert ranks
+  c.layout.sp = c.layout.ep > 1 && c.layout.tp > 1;  // splits the tokens across the expert-parallel ranks
   if (flaw(c.arch, c.layout) != LayoutFlaw::none)
     c.skip = fmt::format("{} tensor-parallel and {} data-parallel ranks do not divide {}", run.tensor_ranks,
                          run.data_ranks, c.head.model);
 }
 
-/// Weight format in the run's quantization, otherwise in the model's name ("...-FP8"). Empty: the checkpoint's format.
+/// Weight format from the run's quantization, otherwise from the model's name ("...-FP8"). Empty: the checkpoint's
+/// format.
 std::string run_weights(const RecordedRun& run) {
   const Words quantization(run.quantization);
   const bool by_checkpoint = quantization.silent() || quantization.says_no() || same_name(run.quantization, "auto") ||
@@ -102,8 +103,8 @@ Count limit(RunCase& c, const std::optional<Count>& said, const char* option, Co
   return said.value_or(usual);
 }
 
-/// Prompts are scheduled as in the engine's profile. A prefix cache has no hits, since a run does not state which
-/// tokens its requests share.
+/// Records two assumptions: prompts are scheduled as in the engine's profile, and a prefix cache has no hits, since a
+/// run does not state which tokens its requests share.
 void note_scheduling(const RecordedRun& run, RunCase& c) {
   if (run.chunked_prefill && *run.chunked_prefill == c.stack.prompts_first) {
     c.assumed.push_back(

@@ -15,7 +15,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Part of a schedule's name, in letters and digits only; more specific ones come first.
+/// Part of a schedule's name, reduced to letters and digits. More specific names come first.
 struct ScheduleName {
   const char* part;
   Schedule schedule;

@@ -143,8 +143,8 @@ std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   return "";
 }
 
-/// Corrects the stack of MLPerf submissions on devices of other vendors: TPU submissions are assumed to run MaxText
-/// (JAX), all others NeMo. The assumption is recorded.
+/// Sets the stack of MLPerf submissions on devices of other vendors if the row does not name it: MaxText (JAX) on
+/// TPUs, NeMo on the others. Records this as an assumption.
 void use_mlperf_of_others(const TrainingRow& row, Stack& s) {
   const std::string gpu = lower(row.hardware.gpu);
   const Words told(row.family + "; " + row.source.title);

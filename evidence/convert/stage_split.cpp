@@ -24,8 +24,8 @@ std::vector<Count> repeated(const std::vector<Count>& chunk_layers, Count times)
   return out;
 }
 
-/// Divides layers evenly over chunks, except that the first and last chunk get `less_first` and `less_last` fewer
-/// layers.
+/// Divides layers evenly across chunks, with `less_first` fewer layers in the first chunk and `less_last` fewer in
+/// the last. Empty if that is impossible.
 std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less_last) {
   const Count units = layers + less_first + less_last;
   if (units % chunks != 0) return {};
@@ -35,8 +35,8 @@ std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less
   return out.front() < 0 || out.back() < 0 ? std::vector<Count>{} : out;
 }
 
-/// Contiguous chunks with the smallest maximum parameter count, as in frameworks that partition by parameters. All
-/// layers must be alike.
+/// Contiguous chunks with the smallest maximum parameter count, as in frameworks that partition by parameters. Empty
+/// unless all layers are alike.
 std::vector<Count> by_parameters(const Arch& arch, const Pipeline& pipeline) {
   const LayerKinds kinds = layer_kinds(arch);
   if (kinds.size() != 1) return {};
@@ -61,13 +61,13 @@ std::vector<Count> listed_layers(const std::string& text) {
   return out;
 }
 
-/// A key that describes the division of layers over stages.
+/// A key that describes how layers are divided among stages.
 struct SplitSaid {
   std::string_view key;
   const std::string* text;
 };
 
-/// Whether the text is a rule without a list: equal numbers of layers, or one fewer at both ends.
+/// Whether the text is a rule rather than a list: equal numbers of layers, or one fewer at both ends.
 bool is_even_rule(const std::string& text) {
   constexpr std::array rules{"type:transformer", "uniform", "even", "balanced"};
   return std::any_of(rules.begin(), rules.end(), [&](const char* rule) { return text.starts_with(rule); });
@@ -77,7 +77,7 @@ bool is_ends_rule(const std::string& text) {
          text.find("first and last stage hold one layer fewer") != std::string::npos;
 }
 
-/// Stages as stated by a row: the number of layers in each chunk, or a rule.
+/// Reads the layers that a row states for its stages: the number in each chunk, or a rule.
 class SplitReader {
  public:
   SplitReader(Count layers, Count chunks) : layers_(layers), chunks_(chunks) {}

@@ -33,7 +33,7 @@ namespace {
 
 bool contains(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-/// Number of MTP modules in "mtp". Empty if the text is not understood.
+/// Number of MTP modules that "mtp" states. Empty if the text is not understood.
 std::optional<Count> further_tokens(const TrainingRow& row) {
   const std::string& said = row.model.mtp;
   if (said.empty()) return 0;
@@ -42,7 +42,7 @@ std::optional<Count> further_tokens(const TrainingRow& row) {
   return number ? std::optional<Count>(leading_whole(said)) : std::nullopt;
 }
 
-/// Why a row's time is not that of a full step, or empty.
+/// Reason that a row's time does not cover a full step; empty if it does.
 std::string part_of_step(const TrainingRow& row) {
   const Words scope(row.scope);
   if (scope.silent()) return "";
@@ -57,13 +57,13 @@ std::string part_of_step(const TrainingRow& row) {
   return "";
 }
 
-/// Whether notes mention states or weights in host memory or on disk.
+/// Whether notes mention optimizer states or weights in host memory or on disk.
 bool is_offloaded(const Words& notes) {
   return notes.affirms_any({"cpu offload", "cpu offloading", "offload to cpu", "offloaded to cpu", "zero offload",
                             "zero infinity", "zeroinfinity", "nvme offload", "offload to nvme"});
 }
 
-/// Why a plan cannot express the row, or empty.
+/// Reason that a plan cannot express the row; empty if it can.
 std::string not_expressed(const TrainingRow& row) {
   const Words recompute(row.recompute), notes(row.notes), attention(row.attention);
   if (const std::string part = part_of_step(row); !part.empty()) return part;
@@ -83,7 +83,8 @@ std::string not_expressed(const TrainingRow& row) {
   return unknown_formats(row);
 }
 
-/// Flash attention's backward always recomputes the scores, so its forward need not be recomputed.
+/// Modules that the run recomputes. Excludes a flash attention core, whose backward recomputes the scores in any
+/// case.
 RecomputeModules modules_of(const Recomputed& r, AttentionImpl attention) {
   RecomputeModules all;
   for (const auto& [recomputes, module] :
@@ -96,7 +97,7 @@ RecomputeModules modules_of(const Recomputed& r, AttentionImpl attention) {
   return all;
 }
 
-/// Sets the recomputation of whole layers: all of them, in groups, or the first ones of every chunk.
+/// Sets the recomputation of whole layers: of all layers, in groups, or of the first layers of every chunk.
 void use_recomputed_layers(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
   const Count chunks = mul(split.pp, split.chunks), layers = arch.layers / chunks;
   plan.recompute = Recompute::full;
@@ -107,8 +108,8 @@ void use_recomputed_layers(const Recomputed& r, const Arch& arch, const Layout& 
   plan.recompute_layers = again;
 }
 
-/// Sets the plan's recomputation option that is closest to `r`; TrainingCase::recomputed keeps what a plan cannot
-/// express.
+/// Sets the plan's recomputation option that is closest to `r`. TrainingCase::recomputed keeps details that a plan
+/// cannot express.
 void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
   if (r.layers) {
     use_recomputed_layers(r, arch, split, plan);
@@ -120,7 +121,7 @@ void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, P
 
 bool stores_scores(AttentionKernel k) { return k == AttentionKernel::unfused || k == AttentionKernel::fused_softmax; }
 
-/// Why a measured memory does not cover a whole step, or empty.
+/// Reason that a memory figure does not cover a whole step; empty if it does.
 std::string part_of_memory(const std::string& said) {
   const Words words(said);
   const bool states =
@@ -143,8 +144,7 @@ MemoryKind kind_of_memory(const std::string& said) {
   return MemoryKind::peak;
 }
 
-/// Number of devices over which memory was observed; 0: all. A memory described as "observed" is from the first node
-/// only.
+/// Number of devices whose memory was observed; 0: all. A peak described as "observed" is from the first node only.
 Count devices_observed(const TrainingRow& row) {
   const bool by_eye = lower(row.measured.memory_kind).starts_with("observed");
   return by_eye ? row.hardware.gpus_per_node.value_or(0) : 0;
@@ -231,11 +231,11 @@ HardwareSaid hardware_said(const TrainingRow& row) {
           .cores = {}};
 }
 
-/// Maximum number of micro-batches in a step: schedules are simulated micro-batch by micro-batch. No published run has
+/// Maximum number of micro-batches in a step, which bounds the cost of simulating a schedule. No published run has
 /// more.
 constexpr Count most_micro_batches = Count{1} << 16;
 
-/// Why a pipeline cannot run the step, or empty.
+/// Reason that a pipeline cannot run the step; empty if it can.
 std::string pipeline_flaw(const TrainingCase& c) {
   if (c.plan.global_batch < 1 || c.plan.global_batch % mul(c.plan.micro_batch, replicas(c.layout)) != 0)
     return fmt::format("{} sequences are not a whole number of micro-batches of {} on {} replicas", c.plan.global_batch,
@@ -282,7 +282,8 @@ void describe(const TrainingRow& row, TrainingCase& c) {
   if (row.model.moe && !c.capacity_factor && contains(lower(row.notes), "token drop")) c.capacity_factor = 1;
 }
 
-/// Sets MTP modules as in DeepSeek-V3: a layer like the model's last, shared embedding table and head, a separate norm.
+/// Sets MTP modules as in DeepSeek-V3: a layer like the model's last one, a separate norm, and the model's embedding
+/// table and head.
 void use_modules(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.mtp = further_tokens(row).value_or(0);
   if (c.plan.mtp == 0) return;
@@ -300,7 +301,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_formats(row, c.on.hardware, c.plan, assumed);
   use_states(row, c.stack, c.plan, assumed);
   use_adapters(row, c.arch, c.layout, c.plan, assumed, c.skip);
-  // Megatron-LM trains with dropout by default. Its runs with flash kernels train models without dropout.
+  // Megatron-LM trains with dropout by default, but its runs with flash kernels train models without dropout.
   c.plan.dropout = c.stack.name == "megatron-lm" && c.plan.attention == AttentionImpl::naive;
   const TrainingBatchSizes sizes = batch_of(row, c.layout, assumed);
   c.plan.micro_batch = sizes.micro;
@@ -350,7 +351,7 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.skip = pipeline_flaw(c);
 }
 
-/// Sets TF32 for a step that is too fast for fp32: PyTorch and its containers call TF32 matmuls fp32.
+/// Sets TF32 for a step that is too fast for fp32, because PyTorch and its containers run fp32 matmuls in TF32.
 void use_tensor_cores(TrainingCase& c) {
   const DType tf32 = *dtype("tf32");
   if (c.plan.precision != dtypes::fp32 || c.cluster().device.peak(tf32).value <= 0) return;

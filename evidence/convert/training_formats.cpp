@@ -75,7 +75,7 @@ struct NamedFormat {
   bool stored = false;  ///< for stored or sent tensors, not for matmuls: "fp32 master weights"
 };
 
-/// Whether a word after a format makes it a format of stored or sent tensors.
+/// Whether a word after a format indicates that the format is for stored or sent tensors.
 bool is_of_storage(const std::string& word) {
   constexpr std::array stored{"master", "main",      "param",     "params",        "parameter", "parameters",
                               "weight", "weights",   "gradient",  "gradients",     "grad",      "grads",
@@ -88,7 +88,7 @@ bool is_of_storage(const std::string& word) {
 /// Whether a word after a format qualifies it.
 bool goes_on(const std::string& word) { return word == "e4m3" || word == "e5m2" || word == "fsdp"; }
 
-/// Adds the formats of a clause.
+/// Adds the formats named in a clause.
 void add_formats(const std::string& clause, const Words& whole, std::vector<NamedFormat>& out) {
   const std::vector<std::string> words = format_words(clause);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -116,7 +116,7 @@ std::vector<NamedFormat> named_formats(const std::string& said) {
 /// Formats from the narrowest to the widest. Matmuls run in the narrowest stated one that is not for storage.
 constexpr std::array by_width{"nvfp4", "mxfp4", "mxfp8", "fp8", "bf16", "fp16", "tf32", "fp32"};
 
-/// Narrowest of these formats with at least `least_bits` bits, or empty.
+/// Narrowest format in `named` with this `stored` flag and at least `least_bits` bits; empty if there is none.
 std::string narrowest(const std::vector<NamedFormat>& named, bool stored, double least_bits) {
   for (const char* format : by_width)
     for (const NamedFormat& n : named)
@@ -144,7 +144,8 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 /// Whether a format is used only for frozen weights under adapters; no matmuls run in these formats.
 bool is_of_frozen(const std::string& format) { return format == "int4" || format == "int8" || format == "fp4"; }
 
-/// Why the text names an unknown format, or empty. `of_frozen`: formats of frozen weights are accepted.
+/// Message about an unknown format in the text; empty if all are known. `of_frozen`: formats of frozen weights are
+/// accepted.
 std::string unknown_precision(const std::string& said, bool of_frozen) {
   std::vector<std::string> known;
   for (const FormatSpelling& f : format_spellings)
@@ -156,7 +157,7 @@ std::string unknown_precision(const std::string& said, bool of_frozen) {
   return "";
 }
 
-/// Whether a word in text about an optimizer is not its name.
+/// Whether a word in text about an optimizer is a qualifier rather than the optimizer's name.
 bool is_beside_optimizer(const std::string& word) {
   constexpr std::array beside{"fused", "distributed", "sharded", "optimizer", "apex", "default",
                               "not",   "stated",      "8bit",    "8",         "bit"};
@@ -193,7 +194,7 @@ std::string unknown_optimizer(const std::string& said) {
   return fmt::format("unknown optimizer {}{}", in_quotes(said), did_you_mean(*first, known));
 }
 
-/// Whether the text names fp16 by PyTorch's word "half".
+/// Whether the text calls fp16 "half", as PyTorch does.
 bool is_half(const std::string& text) { return Words(text).affirms("half"); }
 
 void note_unstated_format(const TrainingRow& row, const Plan& plan, Assumptions& assumed) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Number formats and optimizer of a training row, from its words.
+/// Number formats and optimizer of a training row, read from its text.
 
 #include <string>
 
@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Why the row's precision or optimizer cannot be expressed, with the nearest names, or empty.
+/// Reason that the row's precision or optimizer cannot be expressed, with the nearest names; empty if both can be.
 std::string unknown_formats(const TrainingRow& row);
 
 /// Sets the formats of matmuls, stored weights, and keys and values.

@@ -28,7 +28,7 @@ std::optional<Count> first_number(const std::string& text) {
   return leading_whole(found[0]);
 }
 
-/// Data-parallel ranks: as stated, or all devices that remain.
+/// Number of data-parallel ranks: as stated, or all devices that remain.
 Count data_ranks(const TrainingRow& row, const Layout& split, Assumptions& assumed) {
   if (row.parallelism.dp) return *row.parallelism.dp;
   assumed.weigh("data parallelism over all devices that other kinds leave: the layout is not stated");
@@ -69,7 +69,8 @@ std::optional<ShardingStrategy> strategy_of(const TrainingParallelism& p, Assump
   return sharding_strategies[0];
 }
 
-/// Size of the sharding group if it is not all devices: as stated, from the notes, or the number of devices in a node.
+/// Size of the sharding group, if it does not include all devices: as stated, from the notes, or the number of
+/// devices in a node.
 std::optional<Count> sharding_group(const TrainingRow& row, bool in_nodes, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
   const std::string& said = p.fsdp_group.empty() ? p.zero_group : p.fsdp_group;
@@ -118,8 +119,8 @@ void use_context(const TrainingRow& row, Layout& split, Assumptions& assumed) {
     split.context_method = ContextMethod::ulysses;
 }
 
-/// Sets the expert ranks. Megatron-LM shards experts across tensor-parallel ranks by default. If there are too few
-/// ranks for this, the run did not do so.
+/// Sets the expert ranks. Megatron-LM shards experts across tensor-parallel ranks by default; a run with too few
+/// ranks for this did not do so.
 void use_experts_ranks(const TrainingRow& row, const Arch& arch, Layout& split, Assumptions& assumed) {
   if (!arch.has_experts()) return;
   split.ep = row.parallelism.ep.value_or(1);
@@ -161,18 +162,18 @@ std::string spoken(LayoutFlaw f) {
   return "";
 }
 
-/// Default numbers of tokens in a micro-batch without a pipeline and in a step, if the row does not state them.
+/// Default number of tokens in a micro-batch (without a pipeline) and in a step.
 constexpr Count usual_micro_tokens = 16384, usual_step_tokens = Count{1} << 21;
 
-/// Largest divisor of n that is at most `most`, at least 1.
+/// Largest divisor of n that does not exceed `most`; at least 1.
 Count divisor_below(Count n, Count most) {
   for (Count d = std::min(n, most); d > 1; --d)
     if (n % d == 0) return d;
   return 1;
 }
 
-/// Default micro-batch in sequences: without a pipeline, the largest divisor of `whole` up to `most`; with one, a
-/// single sequence, or in torchtitan as many micro-batches as stages.
+/// Default micro-batch in sequences. Without a pipeline, this is the largest divisor of `whole` up to `most`; with a
+/// pipeline, a single sequence, except that torchtitan runs one micro-batch per stage.
 Count usual_micro_batch(const TrainingRow& row, const Layout& split, Count whole, Count most) {
   if (split.pp == 1) return divisor_below(whole, most);
   const bool titan = stack_of(row).name == "torchtitan";

@@ -24,7 +24,8 @@ struct TrainingBatchSizes {
   Count micro = 1, global = 1;
 };
 
-/// Ranks, sharding and schedule of a row, without the layers of stages. Sets `skip` if no layout fits the row.
+/// Ranks, sharding and schedule of a row, but not the assignment of layers to stages. Sets `skip` if no layout fits
+/// the row.
 Layout layout_of(const TrainingRow& row, const Arch& arch, Assumptions& assumed, std::string& skip);
 
 /// Micro-batch and global batch in sequences, with assumptions if the row does not state them.

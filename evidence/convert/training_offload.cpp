@@ -24,14 +24,14 @@ constexpr OffloadWord offload_words[] = {
     {"(cpu )?(optimi[sz]er( states?)?|adam|states?)|zero offload|deepspeedcpuadam", &Offload::optimizer},
     {"weights|param(eter)?s", &Offload::weights}};
 
-/// A fraction as a ratio in millionths, so that bytes stay integers.
+/// Rounds a fraction to a ratio in millionths, which keeps byte counts exact.
 Ratio whole_ratio(double share) {
   constexpr Count parts = 1'000'000;
   const Count n = std::llround(share * static_cast<double>(parts)), common = std::gcd(n, parts);
   return {n / common, parts / common};
 }
 
-/// The text without the destination: "optimizer states to CPU", "optimizer (CPU)".
+/// The text without the destination, such as "to CPU" in "optimizer states to CPU" or "(CPU)" in "optimizer (CPU)".
 std::string without_place(const std::string& text) {
   static const std::regex place(" *(?:\\((?:cpu|host)\\)|(?:to|on|in) (?:the )?(?:cpu|host)(?: memory)?)");
   return std::regex_replace(text, place, "");

@@ -1,5 +1,5 @@
 #pragma once
-/// Data that a training row keeps in host memory.
+/// Data that a training run offloads to host memory, read from its row.
 
 #include <string>
 

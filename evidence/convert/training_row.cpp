@@ -9,13 +9,13 @@ namespace llmcalc {
 
 namespace {
 
-/// A required size.
+/// Reads a required size.
 Count needed(const RowObject& o, std::string_view key) {
   if (const auto n = o.positive(key)) return *n;
   throw InputError(fmt::format("{}: {} is missing; every measurement requires it", o.where(), in_quotes(key)));
 }
 
-/// Size under the first of these keys that exists.
+/// Size under the first of `keys` that has one. Reads every key.
 std::optional<Count> size_under(const RowObject& o, std::initializer_list<std::string_view> keys) {
   std::optional<Count> size;
   for (const std::string_view key : keys)
@@ -46,7 +46,7 @@ void read_dense_layers(const RowObject& o, MoeRow& moe) {
   if (!moe.dense_layers) moe.dense_said = said;
 }
 
-/// Reads keys of training rows, inference rows and config.json. "moe": false and {} mean a dense model.
+/// Reads "moe" with the key names of training rows, inference rows or config.json. False and {} mean a dense model.
 std::optional<MoeRow> read_moe(const RowObject& model) {
   if (model.said("moe").empty()) return std::nullopt;
   const RowObject o = model.object("moe");
@@ -127,7 +127,7 @@ std::vector<std::string> listed_flags(const RowObject& o, std::string_view key) 
   return out;
 }
 
-/// A flag that some rows give in words: "userbuffers" is a kind of overlap, "none" is no overlap.
+/// Reads a flag that some rows give in words: "userbuffers" is a kind of overlap and means true; "none" means false.
 std::optional<bool> said_flag(const RowObject& o, std::string_view key) {
   if (!o.has(key)) return std::nullopt;
   const Words words(o.said(key));

@@ -72,7 +72,7 @@ struct TrainingRow {
   TrainingBatch batch;
   TrainingMeasured measured;
   std::optional<double> activation_offload_layers, offload_alpha;
-  /// Values that the collectors of the data derived with the row's convention.
+  /// Values that the data set's curators derived with the row's convention.
   std::optional<double> derived_iteration_time_s, derived_tokens_per_s_per_gpu;
 };
 

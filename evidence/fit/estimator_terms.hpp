@@ -1,5 +1,5 @@
 #pragma once
-/// Terms of the estimators, which a fit can leave out to show their effect.
+/// Terms of the estimators. A fit can leave a term out to show its effect.
 
 #include <span>
 #include <string_view>
@@ -15,7 +15,7 @@ struct EstimatorTerm {
   std::string_view name, meaning;
   std::vector<std::pair<std::size_t, double>> left_out;
 };
-/// Terms of the estimator for a kind of prediction; empty if it has no fitted estimator with several terms.
+/// Terms of the estimator for a kind of prediction; empty if that kind has no fitted estimator with several terms.
 std::span<const EstimatorTerm> estimator_terms(AccuracyKind kind);
 
 }  // namespace llmcalc

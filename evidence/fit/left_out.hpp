@@ -1,5 +1,6 @@
 #pragma once
-/// Predictions for families of measurements with parameters fitted without them, to estimate errors on unseen runs.
+/// Predictions for families of measurements with parameters that were fitted without them, as an estimate of errors
+/// on unseen runs.
 
 #include <map>
 #include <string>
@@ -12,10 +13,10 @@
 namespace llmcalc {
 
 /// Strength of the pull toward the defaults, chosen by leave-one-family-out errors among 0.3, 0.5, 1, 2 and 3. In
-/// training, the mean of the family medians hardly changes from 0.3 to 2 (8.9 to 9.3 %), nor do the largest errors; 0.5
-/// is a compromise between rows and defaults. In inference, which has smaller sources, 3 and 10 predict left-out
-/// figures equally well (time per token 6 to 8 %, whole batches 11 to 13 %) and better than weaker pulls (8 to 9 %, 13
-/// %); of the two, 3 follows the rows more closely.
+/// training, the mean of the family medians hardly changes from 0.3 to 2 (8.9 to 9.3 %), nor do the largest errors;
+/// 0.5 is a compromise between rows and defaults. In inference, whose sources are smaller, 3 and 10 predict left-out
+/// figures equally well (time per token 6 to 8 %, whole batches 11 to 13 %) and better than weaker pulls do (8 to 9
+/// %, 13 %). Of these two, 3 follows the rows more closely.
 double chosen_ridge(AccuracyKind kind);
 
 /// Rows of a file to which an estimator is fitted. Precondition: `kind` is training or inference.
@@ -27,22 +28,24 @@ std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch&
 std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
                                    const AccuracyWatch& watch = {});
 
-/// Replaces the predictions for rows of a set by predictions with other parameter values.
+/// Recomputes the predictions for rows of a set with the given parameter values.
 void predict_from(Accuracy& a, const FitSet& set, std::span<const double> values);
 
-/// Replaces the predictions for rows of a set. Each family is predicted with values fitted to all others, starting from
-/// `all`. Families that share machines, code or authors are left out together.
+/// Recomputes the predictions for rows of a set. Each family is predicted with values fitted to all other families,
+/// starting from `all`. Families that share machines, code or authors are left out together.
 void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const double> all,
                const AccuracyWatch& watch = {});
 
-/// Common name of the families that share machines, code or authors with a family; by default the family's name.
+/// Common name of the families that share machines, code or authors with this one; the family's name if there are no
+/// others.
 std::string kin(const std::string& family);
 
 /// Interval that covers the absolute log errors, given by family, with coverage as close to 90 % as possible. Families
 /// have equal weights.
 EstimateInterval interval_of(const std::map<std::string, std::vector<double>>& errors);
 
-/// Intervals by class (RowSubject::kind) from leave-one-family-out predictions. Excludes rows that do not count.
+/// Intervals by class (RowSubject::kind), from leave-one-family-out predictions. Excludes rows that do not count in
+/// summaries.
 IntervalsByClass intervals(const Accuracy& left_out);
 
 }  // namespace llmcalc

@@ -18,7 +18,7 @@ double log_error(const MemoryFitRow& r, const MemoryParameters& p) {
   return std::fabs(std::log(predicted_bytes(r, p) / r.measured));
 }
 
-/// Mean error: averaged over each family's rows, then over families.
+/// Mean error, averaged first over each family's rows and then over families.
 double mean_error(const FitRows& rows, const MemoryParameters& p) {
   std::map<std::string_view, std::pair<double, double>> families;
   for (const MemoryFitRow& r : rows) {
@@ -47,7 +47,7 @@ std::vector<double> values_of(const ParameterCard& card, double step) {
   return all;
 }
 
-/// Keeps the parameters with the smallest error; on ties, the first.
+/// Keeps the parameters with the smallest error. Among ties, keeps the first.
 class LeastError {
  public:
   explicit LeastError(const FitRows& rows) : rows_(rows) {}

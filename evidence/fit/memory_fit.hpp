@@ -1,5 +1,5 @@
 #pragma once
-/// Fit of the three memory parameters, and its error on left-out families.
+/// Fit of the three memory parameters, and the errors on families that were left out.
 
 #include <string>
 #include <vector>
@@ -26,7 +26,8 @@ std::vector<MemoryFitRow> memory_fit_rows(const std::vector<TrainingCase>& cases
 /// kernels) to 5 GB in steps of 0.25 GB.
 MemoryParameters fit_memory(const std::vector<MemoryFitRow>& rows);
 
-/// Fit to all rows, with intervals that cover 90 % of each family's errors under a fit without it, equally weighted.
+/// Fit to all rows. Its intervals cover 90 % of the errors of families that are predicted by a fit without them, with
+/// equal weights for families.
 MemoryEstimate fitted_memory(const std::vector<MemoryFitRow>& rows);
 
 }  // namespace llmcalc

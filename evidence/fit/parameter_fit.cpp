@@ -124,9 +124,9 @@ class Fitter {
   double weight(Eigen::Index i) const { return set_.weights[rows_[static_cast<std::size_t>(i)]]; }
   double pull() const { return options_.ridge * 16 * set_.width * set_.width; }
 
-  /// Derivatives of the residuals `r` at `x`. `all`: evaluates every pair of row and parameter; otherwise only pairs
-  /// with a nonzero derivative in the last full evaluation, since a row depends on few parameters, those of its device
-  /// and software.
+  /// Derivatives of the residuals `r` at `x`. `all`: evaluates every pair of row and parameter. Otherwise evaluates
+  /// only pairs whose derivative was nonzero in the last full evaluation, since a row depends only on the few
+  /// parameters of its device and software.
   DesignMatrix jacobian(const Vector& x, const Vector& r, bool all) const {
     if (options_.linear != nullptr) return linear_jacobian();
     DesignMatrix j(r.size(), ranges_.size());
@@ -140,7 +140,7 @@ class Fitter {
       for (Eigen::Index i = 0; i < r.size(); ++i)
         if (all || depends_(i, k)) j(i, k) = (error(i, values) - r[i]) / by;
     };
-    std::future<void> other = std::async([&] {  // a thread, if the system can start one
+    std::future<void> other = std::async([&] {  // runs in a second thread if the system can start one
       for (Eigen::Index k = 1; k < ranges_.size(); k += 2) column(k);
     });
     for (Eigen::Index k = 0; k < ranges_.size(); k += 2) column(k);
@@ -171,7 +171,8 @@ class Fitter {
     return true;
   }
 
-  /// Minimum gain of a step, as a fraction of the loss, to continue. Cauchy's loss is flat far from its minimum.
+  /// Minimum gain of a step, as a fraction of the loss; the fit stops below it. Cauchy's loss is flat far from its
+  /// minimum.
   double least_gain() const { return is_soft() ? 1e-4 : 1e-6; }
   bool is_soft() const { return set_.loss == FitLoss::soft_l1; }
   bool fixed(Eigen::Index k) const { return is_fixed_[static_cast<std::size_t>(k)]; }

@@ -2,12 +2,12 @@
 /// Fit of an estimator's parameters to measurements.
 ///
 /// Least squares of ln(predicted / measured) by the Levenberg-Marquardt method with finite differences. A residual
-/// above the width of the loss (7 % or 5 %) counts by its size rather than its square (soft L1), or only by its
-/// logarithm (Cauchy), to limit the influence of rows that the source describes wrongly. Cauchy's loss has several
-/// minima, so a fit with it starts at the result with soft L1. At most 80 rows of a family are used, and the weights of
-/// its n rows are divided by n^0.35, so that a family with a hundred sweeps of one run does not dominate. Every
-/// parameter is pulled toward its default: by `ridge` residuals of that width per quarter of its range. It stays
-/// within its bounds.
+/// above the width of the loss (7 % or 5 %) contributes linearly (soft L1) or logarithmically (Cauchy) rather than
+/// quadratically, which limits the influence of rows that their source describes wrongly. Cauchy's loss has several
+/// minima, so a fit with it starts at the result with soft L1. At most 80 rows of a family are used, and the weights
+/// of its n rows are divided by n^0.35, which keeps a family with a hundred sweeps of one run from dominating. Every
+/// parameter stays within its bounds and is pulled toward its default: a distance of a quarter of its range counts as
+/// much as `ridge` residuals of that width.
 
 #include <functional>
 #include <span>
@@ -37,7 +37,7 @@ struct FitSet {
   std::vector<std::string> families{};  ///< by row
   std::vector<double> weights{};        ///< by row; 0: not used in a fit
   FitLoss loss = FitLoss::soft_l1;
-  double width = 0.07;  ///< of the loss, in ln(predicted / measured)
+  double width = 0.07;  ///< width of the loss, in units of ln(predicted / measured)
   /// ln(predicted / measured) of a row for parameter values. Called concurrently from two threads.
   std::function<double(std::size_t row, std::span<const double> values)> error{};
 };
@@ -59,17 +59,17 @@ struct FitOptions {
   std::function<void(int step, double loss)> progress{};
 };
 
-/// Keeps the weights of at most 80 evenly spaced rows of a family, divided by n^0.35 for n such rows; all other rows
-/// get weight 0.
+/// In each family, keeps at most 80 evenly spaced rows and sets the weights of all others to 0. Divides the weights
+/// of the n kept rows by n^0.35.
 void weigh_families(FitSet& set);
 
 /// Errors of the rows used in a fit, and their derivatives at `values`.
 LinearErrors linear_errors(const FitSet& set, std::span<const double> values);
 
-/// Fitted values, starting from nearby values.
+/// Fitted values. `begin` must be near the optimum.
 std::vector<double> fit(const FitSet& set, std::span<const double> begin, const FitOptions& options);
 
-/// Fitted values, starting from values that may be far from the optimum.
+/// Fitted values. `begin` may be far from the optimum.
 std::vector<double> fit_from_afar(const FitSet& set, std::span<const double> begin, const FitOptions& options);
 
 }  // namespace llmcalc

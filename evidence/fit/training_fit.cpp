@@ -14,7 +14,7 @@ namespace {
 
 double row_weight(const TrainingCase& c) {
   const double quality = c.head.quality == "A" ? 1 : c.head.quality == "B" ? 0.6 : 0.1;
-  // Composed of layer timings, not measured as a whole.
+  // vTrain's single-node step times are composed of layer timings, not measured as a whole.
   const bool composed = c.head.family.find("single-node") != std::string::npos && c.head.family.find("vTrain") == 0;
   return quality * (c.input_assumed ? 0.3 : 1) * (composed ? 0.3 : 1);
 }

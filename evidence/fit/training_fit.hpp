@@ -11,7 +11,8 @@
 
 namespace llmcalc {
 
-/// Rows with a time. A row weighs 1, 0.6 or 0.1 by its quality A, B or C, times 0.3 if an input was assumed.
+/// Rows with a step time. A row of quality A, B or C has weight 1, 0.6 or 0.1, multiplied by 0.3 if an input was
+/// assumed.
 FitSet training_fit_set(const std::vector<TrainingCase>& cases);
 
 TrainingParameters training_parameters(std::span<const double> values);

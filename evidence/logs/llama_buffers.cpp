@@ -26,7 +26,7 @@ std::string_view last_word(std::string_view& text) {
   return word;
 }
 
-/// Device of a buffer type: "MTL0" of "MTL0_Mapped".
+/// Device of a buffer type: "MTL0" for "MTL0_Mapped".
 std::string device_of(std::string_view type) {
   for (const std::string_view suffix : {"_Mapped", "_Split", "_Private"})
     if (type.ends_with(suffix)) return std::string(type.substr(0, type.size() - suffix.size()));
@@ -52,7 +52,7 @@ std::optional<LlamaBuffer> llama_buffer_at(const LogLine& line) {
   LlamaBuffer b{.bytes = *size};
   std::string_view word = last_word(before);
   const auto* use = std::find_if(use_words.begin(), use_words.end(), [&](const UseWord& u) { return u.word == word; });
-  if (use != use_words.end()) {  // before 2024-12, weights had no word
+  if (use != use_words.end()) {  // before 2024-12, weight lines had no such word
     b.use = use->use;
     word = last_word(before);
   }

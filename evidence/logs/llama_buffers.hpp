@@ -24,13 +24,13 @@ struct LlamaBuffer {
 
 class LlamaBuffers {
  public:
-  /// Weights and caches add up. Compute buffers are reserved repeatedly: the last one of each owner counts. Weights
-  /// logged after a cache belong to a draft model.
+  /// Adds a buffer. Weights and caches add up. Compute buffers are reserved repeatedly, so only the last one of each
+  /// owner counts. Weights logged after a cache belong to a draft model.
   void add(const LlamaBuffer& b);
   /// Registers a device that the log names before its buffers.
   void name_device(std::string_view device);
   void clear() { *this = {}; }
-  /// Sets the terms of the first device, and the spread of weights and cache over all devices.
+  /// Sets the memory terms of the first device, and the distribution of weights and cache across all devices.
   void settle(ServerStart& s) const;
 
  private:

@@ -13,7 +13,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Text after "KEY   = ", where a blank precedes the key; empty if the line has no such key.
+/// Text after " KEY = "; empty if the line does not have the key after a blank.
 std::string_view value_of(const LogLine& line, std::string_view key) {
   const auto rest = line.behind(fmt::format(" {} ", key));
   if (!rest) return "";
@@ -44,13 +44,13 @@ void check_cache(const LogLine& line, const LoggedBytes& all, const LoggedBytes&
       static_cast<double>(values.bytes.value) / 0x1p20));
 }
 
-/// "q8_0" for equal formats of keys and values, else "k=q8_0,v=f16".
+/// Name of a cache format: "q8_0" if keys and values have the same format, otherwise "k=q8_0,v=f16".
 std::string cache_format(std::string_view keys, std::string_view values) {
   if (keys == values) return std::string(keys);
   return keys.empty() || values.empty() ? "" : fmt::format("k={},v={}", keys, values);
 }
 
-/// File name of a path without its folder; empty for a blob, which is named by its hash.
+/// File name in a path; empty for a blob, whose name is only a hash.
 std::string file_name(std::string_view path) {
   const std::string_view name = path.substr(path.find_last_of("/\\") + 1);
   return name.starts_with("sha256-") ? "" : std::string(name);
@@ -124,8 +124,9 @@ void LlamaLines::read_device(const LogLine& line) {
   if (!s_.memory.free_at_start) s_.memory.free_at_start = line.size_before(" free");
 }
 
-/// "size = 6144.00 MiB ( 32768 cells,  48 layers,  4/1 seqs), K (f16): 3072.00 MiB, V (f16): 3072.00 MiB", or "KV self
-/// size = ..." without cells. A cache for layers with windows has fewer cells.
+/// Reads the cache's size and formats from text like
+/// "size = 6144.00 MiB ( 32768 cells,  48 layers,  4/1 seqs), K (f16): 3072.00 MiB, V (f16): 3072.00 MiB", or
+/// "KV self size = ..." without cells. A cache for layers with windows has fewer cells.
 void LlamaLines::read_cache(const LogLine& line) {
   const auto all = line.size_behind("size = ") ? line.size_behind("size = ") : line.size_behind("size  = ");
   const std::string_view keys = between(line.text, "K (", ")"), values = between(line.text, "V (", ")");
@@ -153,7 +154,7 @@ void LlamaLines::read_limits(const LogLine& line) {
 }
 
 /// Reads a failed memory request. Its line states the bytes, and the next line names the buffer. If the server starts
-/// nevertheless, it has retried.
+/// nevertheless, a retry succeeded.
 void LlamaLines::read_failure(const LogLine& line) {
   if (line.says("out of memory") && line.says("allocating "))
     s_.failure = ServerFailure{.asked = line.size_behind("allocating ")};

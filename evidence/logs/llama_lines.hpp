@@ -1,6 +1,6 @@
 #pragma once
 /// Log lines of llama.cpp, as printed by its own server, llama-cli and Ollama (2024 to 2026: llama-model.cpp,
-/// llama-context.cpp, llama-kv-cache.cpp, ggml-cuda.cu). Names of functions change between versions, so only the words
+/// llama-context.cpp, llama-kv-cache.cpp, ggml-cuda.cu). Function names change between versions, so only the words
 /// after them are matched.
 
 #include "evidence/logs/llama_buffers.hpp"

@@ -42,7 +42,7 @@ std::string_view unit_at(std::string_view text) {
   return "";
 }
 
-/// Half a unit of the last digit.
+/// Maximum rounding error: half a unit of the last printed digit.
 Bytes rounding(std::string_view number, std::string_view unit, const LogLine& line) {
   const std::size_t point = number.find('.');
   const auto decimals = static_cast<double>(point == nowhere ? 0 : number.size() - point - 1);
@@ -56,7 +56,7 @@ std::string without_commas(std::string_view number) {
   return out;
 }
 
-/// End of the terminal escape sequence that begins at `at`; `at` if there is no sequence.
+/// End of the terminal escape sequence that begins at `at`; `at` if there is none.
 std::size_t behind_escape(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) != "\033[") return at;
   const std::size_t end = text.find_first_not_of("0123456789;", at + 2);
@@ -70,7 +70,7 @@ std::string LogLine::where() const { return fmt::format("{}, line {}", file, num
 std::string_view digits_at(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_of_number);
   std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.begin()));
-  while (digits.ends_with('.') || digits.ends_with(',')) digits.remove_suffix(1);  // the sentence's punctuation
+  while (digits.ends_with('.') || digits.ends_with(',')) digits.remove_suffix(1);  // punctuation of the sentence
   return digits;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Log lines, and numbers before and after known words in them.
+/// Log lines, and the numbers next to known words in them.
 
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ struct LoggedBytes {
   Bytes within{};  ///< maximum rounding error
 };
 
-/// A line and its position. The words to search for occur in it once.
+/// A log line and its position. The member functions search for words that occur once in the line.
 struct LogLine {
   std::string_view text;
   std::string_view file;

@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Adds up memory terms, and attributes the remainder of a total to a term.
+/// Adds up memory terms and attributes the remainder of a total to one of them.
 class TermLedger {
  public:
   explicit TermLedger(std::optional<Count> gpu = {}) { b_.gpu = gpu; }
@@ -42,8 +42,8 @@ class TermLedger {
 
 // ---- Server start-up
 
-/// Memory of a server's device and the part granted to the server; each is absent if neither the log nor the defaults
-/// have it.
+/// Memory of a server's device, and the part granted to the server. A value is absent if neither the log nor the
+/// defaults provide it.
 struct ServerWorkspace {
   std::optional<Bytes> total, granted;
 };
@@ -58,7 +58,7 @@ ServerWorkspace room_of(const ServerStart& s, const BookingDefaults& defaults) {
   return r;
 }
 
-/// Term for the remainder of the granted memory: the part missing from the log.
+/// Term for the remainder of the granted memory, which is the part missing from the log.
 MemoryTerm rest_of_granted(const ServerMemory& m) {
   const bool weights = m.weights || m.weights_and_libraries, libraries = m.libraries || m.weights_and_libraries;
   if (!weights || !m.kv_cache) return MemoryTerm::not_said;
@@ -77,7 +77,7 @@ void say_server(TermLedger& ledger, const ServerMemory& m) {
   ledger.say(MemoryTerm::kv_cache, m.kv_cache);
 }
 
-/// Term for the remainder of a device whose server does not state a grant.
+/// Term for the remainder of a device's memory if the log does not state a grant.
 MemoryTerm rest_of_device(const ServerMemory& m) {
   if (!m.weights && !m.host) return MemoryTerm::not_said;
   if (m.free) return m.free_at_start ? MemoryTerm::workspaces : MemoryTerm::libraries;
@@ -119,7 +119,7 @@ void say_beyond(TermLedger& ledger, const ServerMemory& m, Bytes total) {
 
 std::optional<LoggedBytes> without(const std::optional<LoggedBytes>& all, const std::optional<LoggedBytes>& part) {
   if (!all || !part) return all;
-  return LoggedBytes{all->bytes - part->bytes, all->within};  // the part is a term too, so its rounding cancels
+  return LoggedBytes{all->bytes - part->bytes, all->within};  // `part` is also a term, so its rounding cancels
 }
 
 /// Attributes memory outside PyTorch, split by process if the message lists processes.
@@ -145,7 +145,7 @@ const DeviceProcess* own_process(const OutOfMemory& o) {
   const DeviceProcess* own = nullptr;
   Count holders = 0;
   for (const DeviceProcess& p : o.processes) {
-    if (p.bytes.bytes + p.bytes.within + o.reserved->within < o.reserved->bytes) continue;  // it cannot be this process
+    if (p.bytes.bytes + p.bytes.within + o.reserved->within < o.reserved->bytes) continue;  // uses too little
     if (!p.pid) return &p;
     own = &p;
     ++holders;

@@ -1,6 +1,6 @@
 #pragma once
-/// A device's memory in named terms that add up to its capacity, to the memory granted or free at the start, or only to
-/// the logged sizes.
+/// A device's memory, split into named terms. They add up to its capacity, to the memory granted or free at the
+/// start, or only to the logged sizes.
 
 #include <vector>
 
@@ -55,8 +55,8 @@ inline constexpr auto choices<MemoryTerm> =
 
 struct BookedTerm {
   MemoryTerm term{};
-  Bytes bytes{};         ///< below 0: missing, or within the log's rounding
-  bool derived = false;  ///< remainder of other terms, not logged
+  Bytes bytes{};         ///< negative if the other terms exceed the total, or due to the log's rounding
+  bool derived = false;  ///< computed as the remainder of other terms, not logged
 };
 
 /// The total to which the terms add up.
@@ -79,20 +79,20 @@ struct MemoryBooking {
 struct BookingDefaults {
   std::optional<Bytes> capacity{};      ///< of the device
   std::optional<double> utilization{};  ///< of a vLLM server
-  bool pools_apart = true;              ///< tensors in pools of CUDA graphs are separate from other tensors
+  bool pools_apart = true;              ///< tensors in CUDA graph pools are counted separately from other tensors
 };
 
 MemoryBooking book(const ServerStart& s, const BookingDefaults& defaults);
 MemoryBooking book(const OutOfMemory& o, const BookingDefaults& defaults);
-/// Attributes the peak memory in a table to memory terms.
+/// Attributes the peak memory in an allocator table to memory terms.
 MemoryBooking book(const MemorySummary& s, const BookingDefaults& defaults);
 /// Attributes a rank's peak memory to memory terms.
 MemoryBooking book(const RankMemory& r, const BookingDefaults& defaults);
 /// Attributes the memory of every device in a log to memory terms.
 std::vector<MemoryBooking> book(const MemoryLog& log, const BookingDefaults& defaults);
 
-/// The process that ran out of memory: the message marks it, or, in a container with different process ids, it is the
-/// only one that uses at least the memory reserved by PyTorch. Null otherwise.
+/// The process that ran out of memory. The message marks it; in a container with different process ids, it is instead
+/// the only process that uses at least the memory reserved by PyTorch. Null if unknown.
 const DeviceProcess* own_process(const OutOfMemory& o);
 
 }  // namespace llmcalc

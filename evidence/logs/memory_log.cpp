@@ -28,8 +28,8 @@ bool says_any(const std::vector<LogLine>& lines, std::span<const std::string_vie
   });
 }
 
-/// Whether the failure occurred while weights were loaded: the server has not logged them, and its stack frames belong
-/// to loading, not to a pass.
+/// Whether memory ran out while weights were loaded: the server has not logged them, and the stack frames belong to
+/// loading, not to a pass.
 bool ran_out_at_loading(const MemoryLog& log, const std::vector<LogLine>& lines) {
   constexpr std::array<std::string_view, 9> loads{"load_model",         "create_weights", "load_weights",
                                                   "load_single_module", "weight_loader",  "Load weight begin",

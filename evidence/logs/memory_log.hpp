@@ -1,5 +1,5 @@
 #pragma once
-/// A log of a device's memory: the start-up of a server, PyTorch's out-of-memory message, its allocator table, or the
+/// A log with memory data of a device: a server's start-up, PyTorch's out-of-memory message or allocator table, or
 /// reports of training software. The content determines the kind.
 
 #include <string>
@@ -28,7 +28,7 @@ struct MemoryLog {
 
   /// Name of the kind in JSON: "vllm_start", "out_of_memory".
   std::string_view kind_name() const;
-  /// Whether the log is a server's; the server may have run out of memory.
+  /// Whether the log is from a server, which may have run out of memory.
   bool is_of_server() const { return server.recognized; }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Tables of torch.cuda.memory_summary() (torch/cuda/memory.py), one per device. Missing values are absent.
+/// Tables printed by torch.cuda.memory_summary() (torch/cuda/memory.py), one per device. Missing values are absent.
 
 #include <string_view>
 #include <vector>
@@ -15,15 +15,16 @@ struct UsageNow {
 
 struct MemorySummary {
   std::optional<Count> device{};
-  std::optional<UsageNow> allocated{};       ///< by tensors, in blocks of 512 bytes
+  std::optional<UsageNow> allocated{};       ///< bytes of tensors, in blocks of 512 bytes
   std::optional<UsageNow> active{};          ///< allocated, or freed while a stream still uses it
-  std::optional<UsageNow> requested{};       ///< by tensors, before rounding to blocks
-  std::optional<UsageNow> reserved{};        ///< by the allocator
+  std::optional<UsageNow> requested{};       ///< bytes of tensors, before rounding to blocks
+  std::optional<UsageNow> reserved{};        ///< bytes reserved by the allocator
   std::optional<UsageNow> non_releasable{};  ///< reserved but not active, in segments that are partly in use
   std::optional<Count> failures{};           ///< failed requests
 };
 
-/// Tables of a log: the last one of each device. Throws InputError if the numbers of a table contradict each other.
+/// The tables in a log. Keeps only the last one of each device. Throws InputError if the numbers of a table
+/// contradict each other.
 struct MemorySummaryLog {
   std::vector<MemorySummary> devices;
   Count repeats = 0;  ///< earlier tables of the same devices

@@ -1,5 +1,5 @@
-/// Start-up of Ollama (0.3 to 0.30: server.go, backend.go, device.go, and lines of llama.cpp, which runs its models). A
-/// model may be loaded several times: the last load counts.
+/// Start-up of Ollama (0.3 to 0.30: server.go, backend.go, device.go, and lines of llama.cpp, which runs its models).
+/// If a model is loaded several times, the last load counts.
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 9> ollama_words{
     " source=server.go:",  " source=routes.go:", " source=sched.go:",  " source=memory.go:", " source=ggml.go:",
     " source=backend.go:", " source=device.go:", " source=runner.go:", "msg=\"llama runner"};
 
-/// Text of a field: memory.required.kv="992.0 MiB", device=CUDA0. Brackets of lists are removed.
+/// Text of a field such as memory.required.kv="992.0 MiB" or device=CUDA0, without the brackets of lists.
 std::string_view field_of(const LogLine& line, std::string_view key) {
   auto rest = line.behind(" " + std::string(key) + "=");
   if (!rest) return "";
@@ -76,7 +76,7 @@ class OllamaReader {
     m.free_at_start = size_in(line, "available");
   }
 
-  /// The command's context length covers all sequences.
+  /// Reads the runner's command line, whose context length covers all sequences.
   static void read_command(const LogLine& line, ServerStart& s) {
     s.tokens = line.count_behind(" --ctx-size ");
     s.config.sequences = line.count_behind(" --parallel ");
@@ -88,7 +88,7 @@ class OllamaReader {
       s.config.max_model_len = *s.tokens / *s.config.sequences;
   }
 
-  /// The cache size covers the tokens of all sequences.
+  /// Reads a load request, whose cache size covers the tokens of all sequences.
   static void read_request(const LogLine& line, ServerStart& s) {
     s.tokens = line.count_behind("KvSize:");
     s.config.sequences = line.count_behind("Parallel:");

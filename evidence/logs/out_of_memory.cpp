@@ -19,7 +19,7 @@ struct MessagePhrase {
 };
 constexpr std::array sizes_behind{
     MessagePhrase{" has a total capacity of ", &OutOfMemory::capacity},
-    MessagePhrase{" has a total capacty of ", &OutOfMemory::capacity},  // spelling of 2.1
+    MessagePhrase{" has a total capacty of ", &OutOfMemory::capacity},  // misspelled in PyTorch 2.1
     MessagePhrase{" of which ", &OutOfMemory::free},
     MessagePhrase{"Of the allocated memory ", &OutOfMemory::allocated},
 };
@@ -29,12 +29,12 @@ constexpr std::array sizes_before{
     MessagePhrase{" free;", &OutOfMemory::free},
     MessagePhrase{" allowed;", &OutOfMemory::allowed},
     MessagePhrase{" reserved in total by PyTorch", &OutOfMemory::reserved},
-    MessagePhrase{" cached)", &OutOfMemory::reserved},  // before 1.4
+    MessagePhrase{" cached)", &OutOfMemory::reserved},  // before PyTorch 1.4
     MessagePhrase{" allocated in private pools", &OutOfMemory::private_pools},
     MessagePhrase{" is reserved by PyTorch but unallocated", &OutOfMemory::slack},
 };
 
-/// A message joined into one line, without line breaks.
+/// A message with its line breaks removed.
 std::string in_one_line(std::string_view text) {
   constexpr std::size_t longest = 4000;
   std::string out;
@@ -45,7 +45,7 @@ std::string in_one_line(std::string_view text) {
   return out;
 }
 
-/// Whether a size is known: PyTorch prints NVML's "not available" as 2^64 - 1 bytes.
+/// Whether a size is known. PyTorch prints NVML's value for "not available" as 2^64 - 1 bytes.
 bool is_known(std::string_view until_size) { return !until_size.ends_with(" 17179869184.00 GiB"); }
 
 std::vector<DeviceProcess> processes_of(const LogLine& message) {
@@ -87,7 +87,7 @@ void check_sense(const LogLine& m, const OutOfMemory& o) {
   check_below(m, both, "free and reserved", o.capacity, "of total capacity");
 }
 
-/// Derives the missing one of three sizes: reserved memory is allocated memory plus slack.
+/// Derives one missing size from the other two: reserved memory is allocated memory plus slack.
 void complete(OutOfMemory& o) {
   if (o.allocated && o.slack && !o.reserved)
     o.reserved = {o.allocated->bytes + o.slack->bytes, o.allocated->within + o.slack->within};
@@ -95,8 +95,8 @@ void complete(OutOfMemory& o) {
     o.slack = {std::max(Bytes(), o.reserved->bytes - o.allocated->bytes), o.allocated->within + o.reserved->within};
 }
 
-/// "PYTORCH_HIP_ALLOC_CONF" in "try setting PYTORCH_HIP_ALLOC_CONF=expandable_segments:True"; empty if the message
-/// names no variable.
+/// Name of the variable in a message such as "try setting PYTORCH_HIP_ALLOC_CONF=expandable_segments:True"; empty if
+/// the message names none.
 std::string variable_of(std::string_view message) {
   constexpr std::string_view begin = "PYTORCH_", end = "ALLOC_CONF";
   const std::size_t at = message.find(begin);

@@ -1,6 +1,6 @@
 #pragma once
-/// PyTorch's out-of-memory message (c10/cuda/CUDACachingAllocator.cpp), as worded in version 1 and in 2.1 and later.
-/// Numbers missing from a message are absent.
+/// PyTorch's out-of-memory message (c10/cuda/CUDACachingAllocator.cpp), in the wordings of version 1 and of 2.1 and
+/// later. Numbers missing from a message are absent.
 
 #include <string>
 #include <string_view>
@@ -20,17 +20,18 @@ struct OutOfMemory {
   std::optional<Count> gpu{};
   LoggedBytes asked{};
   std::optional<LoggedBytes> capacity{}, free{};
-  std::optional<LoggedBytes> allocated{};      ///< by PyTorch, including private pools
+  std::optional<LoggedBytes> allocated{};      ///< allocated by PyTorch, including private pools
   std::optional<LoggedBytes> private_pools{};  ///< of CUDA graphs
-  std::optional<LoggedBytes> reserved{};       ///< allocated or not
+  std::optional<LoggedBytes> reserved{};       ///< reserved by PyTorch, whether allocated or not
   std::optional<LoggedBytes> slack{};          ///< reserved but not allocated
-  std::optional<LoggedBytes> allowed{};        ///< limit that this process has set for its memory
+  std::optional<LoggedBytes> allowed{};        ///< memory limit set by this process
   std::vector<DeviceProcess> processes{};      ///< empty: not in the message
   /// Environment variable with the allocator's options: as named in the message, otherwise the one for CUDA or HIP.
   std::string variable{};
 };
 
-/// Messages of a log: the first one of each GPU. Throws InputError if the numbers of a message contradict each other.
+/// The messages in a log. Keeps only the first one of each GPU. Throws InputError if the numbers of a message
+/// contradict each other.
 struct OutOfMemoryLog {
   std::vector<OutOfMemory> messages;
   Count repeats = 0;  ///< additional messages of the same GPUs

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A server's name for a format, and the format's usual name.
+/// A server's name for a format, and the name used here.
 struct SaidFormat {
   std::string_view said, meant;
 };
@@ -33,7 +33,7 @@ constexpr std::array caches_said{
     SaidFormat{"bf16", "bf16"},     SaidFormat{"f32", "fp32"},     SaidFormat{"q8_0", "q8_0"},
     SaidFormat{"q5_1", "q5_1"},     SaidFormat{"q5_0", "q5_0"},    SaidFormat{"q4_1", "q4_1"},
     SaidFormat{"q4_0", "q4_0"},     SaidFormat{"iq4_nl", "iq4_nl"}};
-/// Checkpoint-name suffixes for weight formats, each with the format's usual name.
+/// Suffixes of checkpoint names that indicate a weight format.
 constexpr std::array format_suffixes{SaidFormat{"-awq", "awq"},
                                      SaidFormat{"-fp8", "fp8"},
                                      SaidFormat{"-gptq", "gptq"},
@@ -165,7 +165,7 @@ Layout served_layout(const ServerConfig& c, const Arch& arch, Layout split, std:
   if (arch.has_experts() && (c.expert_parallel || split.dp > 1)) {
     split.ep = c.expert_parallel ? all : 1;
     split.etp = all / split.ep;
-    split.sp = split.tp > 1;  // divides tokens among expert ranks
+    split.sp = split.tp > 1;  // splits the tokens across the expert-parallel ranks
   }
   if (split == given || flaw(arch, split) == LayoutFlaw::none) return split;
   unknown.push_back(fmt::format("data_parallel_size={}, enable_expert_parallel={}", split.dp, c.expert_parallel));

@@ -7,7 +7,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Tried in this order: an Ollama log contains lines of llama.cpp, and other servers print warnings of vLLM's modules.
+/// All readers, in the order in which they are tried. The order matters because an Ollama log contains lines of
+/// llama.cpp, and other servers print warnings of vLLM's modules.
 const std::array readers{&ollama_reader, &sglang_reader,    &tensorrt_llm_reader,
                          &tgi_reader,    &llama_cpp_reader, &vllm_reader};
 

@@ -22,7 +22,7 @@ static_assert(programs.size() == choices<LoggedServer>.size());
 
 double in_gib(Bytes b) { return static_cast<double>(b.value) / 0x1p30; }
 
-/// Throws if one size exceeds the device memory.
+/// Throws if any term exceeds the device memory.
 void check_parts(const ServerStart& s, std::string_view file) {
   const ServerMemory& m = s.memory;
   if (!m.total) return;
@@ -33,9 +33,9 @@ void check_parts(const ServerStart& s, std::string_view file) {
                                    file, in_gib(part->bytes), in_gib(m.total->bytes), program(s.server).title));
 }
 
-/// Throws if a device's terms add up to more than the memory that was free at the start or, if that was not logged, to
-/// more than its total memory. vLLM states a grant, and llama.cpp may share memory with the host: their excess is
-/// reported instead.
+/// Throws if a device's terms add up to more than the memory that was free at the start or, if that was not logged,
+/// to more than its total memory. For vLLM, which states a grant, and llama.cpp, which may share memory with the
+/// host, the excess is reported instead.
 void check_sum(const ServerStart& s, std::string_view file) {
   const ServerMemory& m = s.memory;
   const auto& whole = m.free_at_start ? m.free_at_start : m.total;

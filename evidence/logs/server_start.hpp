@@ -47,16 +47,16 @@ struct ServerMemory {
   std::optional<LoggedBytes> draft{};                  ///< weights and cache of a draft model
   std::optional<LoggedBytes> workspaces{};             ///< buffers of the runtime, allocated once
   std::optional<LoggedBytes> graphs{};
-  std::optional<LoggedBytes> graphs_granted{};  ///< part of the grant set aside for graphs
-  std::optional<LoggedBytes> free{};            ///< after the start
-  std::optional<LoggedBytes> host{};            ///< buffers in host memory
+  std::optional<LoggedBytes> graphs_granted{};  ///< part of the grant that is reserved for graphs
+  std::optional<LoggedBytes> free{};            ///< free memory after the start
+  std::optional<LoggedBytes> host{};            ///< bytes of buffers in host memory
 };
 
-/// Weights and cache of all devices and of the host, if buffers are logged by device.
+/// Weights and cache summed over all devices, and weights on the host, if buffers are logged by device.
 struct BufferSpread {
   Bytes device_weights{}, host_weights{}, cache{};
   bool all_layers = false;  ///< the log states that every layer is on a device
-  bool mapped = false;      ///< parts of the file are mapped into host memory, possibly also parts that are on a device
+  bool mapped = false;      ///< parts of the file, possibly also parts on a device, are mapped into host memory
 };
 
 /// Purpose of a failed memory request.
@@ -77,14 +77,14 @@ struct ServerStart {
   std::optional<LoggedBytes> cache_needed{};  ///< by one request, if the start failed for lack of cache
   std::optional<Count> longest{};             ///< tokens of the longest request that fits, as the server reports it
   std::optional<ServerFailure> failure{};     ///< of the start; cleared by a later success
-  bool estimated = false;                     ///< the server's estimate before loading, not its allocations
-  Count workers = 0;  ///< processes or devices that logged their memory; the first one's is kept
-  /// Tokens of the cache: as logged, or blocks times the stated or derived block size (default 16).
+  bool estimated = false;                     ///< `memory` is the server's estimate before loading
+  Count workers = 0;  ///< number of processes or devices that logged their memory; only the first one's is kept
+  /// Cache size in tokens: as logged, or blocks times the stated or derived block size (default 16).
   std::optional<Count> cache_tokens() const;
   bool says_memory() const;
 };
 
-/// Sets `to` if the log has a value.
+/// Sets `to` to `said` unless `said` is empty.
 void take_said(std::string& to, const std::string& said);
 /// The sum of two sizes; an absent one counts as 0.
 std::optional<LoggedBytes> joined(const std::optional<LoggedBytes>& a, const std::optional<LoggedBytes>& b);

@@ -1,5 +1,5 @@
 /// Start-up of SGLang (0.2.14 to 2026: model_runner.py, memory_pool.py, scheduler.py). "GB" is 2^30 bytes. Sizes are
-/// differences in the free memory of a rank's GPU. The log does not name SGLang's version.
+/// differences in the free memory of a rank's GPU. The log does not state SGLang's version.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 6> sglang_words{"sglang",
                                                        "scheduler is dead",
                                                        "KV Cache is allocated. "};
 
-/// "DP0 TP3" in "[2025-03-08 12:29:11 DP0 TP3] ..."; empty if the line does not name its rank.
+/// Rank that logged a line: "DP0 TP3" in "[2025-03-08 12:29:11 DP0 TP3] ..."; empty if the line does not name it.
 std::string rank_of(const LogLine& line) {
   const std::size_t close = line.text.find(']'), at = line.text.find_first_of("DPT");
   if (close == std::string_view::npos || at == std::string_view::npos || at > close) return "";
@@ -42,7 +42,7 @@ class SglangReader {
   ServerStart start() && { return std::move(s_); }
 
  private:
-  /// Chooses the lowest rank that logs memory, because the log order of ranks is arbitrary.
+  /// Chooses the lowest rank that logs memory, because ranks log in arbitrary order.
   void choose_rank(const std::vector<LogLine>& lines) {
     std::set<std::pair<std::size_t, std::string>> ranks;
     for (const LogLine& line : lines)

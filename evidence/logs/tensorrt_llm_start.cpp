@@ -89,7 +89,7 @@ class TensorrtReader {
     if (line.says(" GPU memory for runtime buffers")) runtime_ = line.size_behind("Allocated ");
     if (line.says(" GPU memory for decoder")) decoder_ = line.size_behind("Allocated ");
   }
-  /// "now: CPU 0, GPU 6166 (MiB)".
+  /// GPU memory in text such as "now: CPU 0, GPU 6166 (MiB)".
   static std::optional<LoggedBytes> managed(const LogLine& line) {
     const auto now = line.behind(" now: ");
     const auto mib = now ? LogLine{*now, line.file, line.number}.count_behind("GPU ") : std::nullopt;
@@ -102,7 +102,7 @@ class TensorrtReader {
     return n ? std::optional(LoggedBytes{Bytes(*n), Bytes()}) : std::nullopt;
   }
 
-  /// Reads the cache. The PyTorch backend first allocates a small cache for profiling: the last cache counts.
+  /// Reads the cache. The PyTorch backend first allocates a small cache for profiling, so the last cache counts.
   void read_cache(const LogLine& line) {
     if (line.says("paged KV cache (")) {
       cache_ = line;

@@ -1,5 +1,5 @@
-/// Start-up of Text Generation Inference (0.9 to 3.3: launcher, router, flash_causal_lm.py). It logs tokens and blocks
-/// of the cache, but no bytes, and no version, except for a commit hash with --env.
+/// Start-up of Text Generation Inference (0.9 to 3.3: launcher, router, flash_causal_lm.py). Its logs give the cache
+/// size in tokens and blocks, not in bytes, and no version except a commit hash with --env.
 
 #include <array>
 
@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 5> tgi_words{"text_generation_launcher", 
                                                     "text_generation_client", "text_generation_server",
                                                     "Setting max batch total tokens to "};
 
-/// Value of an argument, "Some" and quotes removed: "4" in "num_shard: Some(4),". Empty for None.
+/// Value of an argument without "Some" and quotes: "4" for "num_shard: Some(4),". Empty for None.
 std::string argument_of(const LogLine& line, std::string_view key) {
   auto rest = line.behind(" " + std::string(key) + ": ");
   if (!rest) return "";

@@ -15,7 +15,8 @@ namespace {
 
 using Logged = std::optional<LoggedBytes>;
 
-/// The number after these words, in `unit`, which the log does not write next to it. Absent if there is no number.
+/// The number after these words, multiplied by `unit` because the log does not print the unit next to it. Absent if
+/// there is no number.
 Logged number_of(const LogLine& line, std::string_view words, double unit) {
   const auto rest = line.behind(words);
   const auto value = line.real_behind(words);
@@ -86,7 +87,7 @@ class TrainingReader {
                                  static_cast<double>(whole->bytes.value) / gib, of, t_.title));
   }
 
-  // ---- Megatron-LM: the reports of several ranks may share a line
+  // ---- Megatron-LM: several ranks may report on the same line
 
   void read_megatron(const LogLine& line) {
     constexpr std::string_view words = "memory (MB) | ";
@@ -191,7 +192,8 @@ class TrainingReader {
     check(line, of_rank(rank).peak_reserved, "reserved", t_.capacity, "of the device");
   }
 
-  /// "2 CUDA memory allocation retries.": since the last report.
+  /// Total retries after a line such as "2 CUDA memory allocation retries.", whose number counts from the previous
+  /// report.
   Count retries_in(const LogLine& line) const {
     const std::string_view before = line.text.substr(0, line.text.find(" memory allocation retries"));
     const std::size_t number = before.find_last_of("0123456789"), begin = before.substr(0, number).rfind(' ');

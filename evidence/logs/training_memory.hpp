@@ -1,6 +1,7 @@
 #pragma once
-/// Memory that training software logs by rank: Megatron-LM and Megatron-Bridge, NeMo, DeepSpeed, torchtune, torchtitan.
-/// Units of the logs: Megatron's "MB" is 2^20 bytes, DeepSpeed's "GB" 2^30, Megatron-Bridge's "gigabytes" 10^9.
+/// Memory that training software logs for each rank: Megatron-LM and Megatron-Bridge, NeMo, DeepSpeed, torchtune,
+/// torchtitan. Units of the logs: Megatron's "MB" is 2^20 bytes, DeepSpeed's "GB" 2^30, Megatron-Bridge's "gigabytes"
+/// 10^9.
 
 #include <optional>
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Peaks of one rank over all of its reports, and the values of the last one.
+/// Peaks of one rank over all of its reports, and the current values of its last report.
 struct RankMemory {
   std::optional<Count> rank{};  ///< absent: not in the log
   std::optional<LoggedBytes> allocated{}, reserved{};
@@ -23,9 +24,9 @@ struct TrainingMemory {
   std::string version{};   ///< empty: not in the log
   std::vector<RankMemory> ranks{};
   std::optional<LoggedBytes> capacity{};                              ///< of a device
-  std::optional<LoggedBytes> weights_and_optimizer{}, activations{};  ///< by Megatron's own formula
+  std::optional<LoggedBytes> weights_and_optimizer{}, activations{};  ///< computed by Megatron's formula
   Count reports = 0;
-  Count retries = 0;  ///< allocations retried after the allocator freed its cache
+  Count retries = 0;  ///< number of allocations retried after the allocator freed its cache
 
   bool says_memory() const { return !ranks.empty(); }
   /// The rank with the highest peak. Precondition: says_memory().

@@ -22,7 +22,8 @@ struct MemoryPhrase {
   std::string_view words;
   std::optional<LoggedBytes> ServerMemory::*bytes;
 };
-/// "Loading model weights took 14.99 GB" divides by 2^30 (model_runner.py: / float(2**30)), as all other phrases do.
+/// Phrases before sizes. "GB" is 2^30 bytes in all of them, as in "Loading model weights took 14.99 GB"
+/// (model_runner.py: / float(2**30)).
 constexpr std::array memory_behind{
     MemoryPhrase{"Loading model weights took ", &ServerMemory::weights},
     MemoryPhrase{"Model loading took ", &ServerMemory::weights},
@@ -43,7 +44,7 @@ constexpr std::array memory_before{
     MemoryPhrase{" for CUDAGraph memory", &ServerMemory::graphs},
 };
 
-/// "(Worker_TP0 pid=12" or similar; empty if the line does not name its process.
+/// Process that logged a line, such as "(Worker_TP0 pid=12"; empty if the line does not name it.
 std::string speaker_of(const LogLine& line) {
   const std::size_t pid = line.text.find(" pid=");
   if (pid == std::string_view::npos) return "";
@@ -52,8 +53,8 @@ std::string speaker_of(const LogLine& line) {
   return std::string(line.text.substr(open, close - open));
 }
 
-/// Data-parallel engine of a process: "DP3" in "(EngineCore_DP3 pid=88" and "(Worker_DP3_TP0 pid=90"; empty if the name
-/// has no engine.
+/// Data-parallel engine in a process name: "DP3" in "(EngineCore_DP3 pid=88" and "(Worker_DP3_TP0 pid=90"; empty if
+/// there is none.
 std::string engine_of(const std::string& speaker) {
   const std::size_t begin = speaker.find("_DP");
   if (begin == std::string_view::npos) return "";
@@ -183,7 +184,7 @@ class VllmReader {
     if (longest) s_.concurrency = line.real_behind(" tokens per request: ");
   }
 
-  /// Reads a failed start: the cache cannot hold a single request.
+  /// Reads the failure of a start because the cache cannot hold a single request.
   void read_failure(const LogLine& line) {
     if (const auto n = line.count_behind("max seq len (")) s_.config.max_model_len = n;
     if (!is_of_engine(line)) return;

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Pattern of an instance name, and the preset of its devices. The first match wins.
+/// Pattern for an instance name, and the preset of the instance's devices. The first match wins.
 struct InstanceName {
   const char* pattern;
   std::string_view preset;

@@ -23,10 +23,10 @@ constexpr std::string_view empty_words[] = {
     "amazon", "huawei",  "cloud", "gpu", "gpus",   "chip",     "card",  "accelerator", "dgx",    "hgx",
     "gen",    "edition", "the",   "hbm", "gddr",   "memory",   "nvl72", "nvl36",       "tensor", "core",
 };
-/// Words that may be left over after matching the preset's words: form factors, which the preset implies.
+/// Form factors. A name may have them in addition to the preset's words, since the preset implies them.
 constexpr std::string_view form_words[] = {"sxm", "pcie", "oam", "nvlink", "gcd", "air"};
 
-/// Names that some sources use but that are not product names.
+/// A name that sources use although it is not a product name, and the preset that it refers to.
 struct OtherName {
   std::string_view name, preset;
 };
@@ -56,9 +56,9 @@ std::optional<Count> whole_word(const std::string& word) {
   return error == std::errc() && end == word.data() + word.size() ? std::optional(n) : std::nullopt;
 }
 
-/// Whether the word after a number makes the number a size, a core count or a power rather than part of the name.
+/// Whether a number is a size, a core count or a power rather than part of the name, judging by the word after it.
 bool takes_number(DeviceName& name, Count n, const std::string& unit) {
-  // "A100 40G" is a size, "A10G" a name.
+  // "40G" in "A100 40G" is a size, but "A10G" is a name.
   if (unit == "gb" || unit == "gib" || (unit == "g" && n >= 16)) {
     name.memory_gb = static_cast<double>(n);
     return true;
@@ -70,7 +70,7 @@ bool takes_number(DeviceName& name, Count n, const std::string& unit) {
   return unit == "w" || unit == "watt" || unit == "watts";
 }
 
-/// Whether word i is a generation, as in "sxm4" and "hbm2e"; the product name implies it.
+/// Whether word i is a generation, as in "sxm4" and "hbm2e". The product name implies the generation.
 bool is_generation(const std::vector<std::string>& words, std::size_t i) {
   if (i == 0 || words[i].size() > 1) return false;
   const std::string& before = words[i - 1];
@@ -94,7 +94,8 @@ void keep_words(DeviceName& name, const std::vector<std::string>& words, std::ve
   }
 }
 
-/// "8x H100", "8xH100", "H100 x8" and "h100x8" contain device counts. The x in "MI300X 192" belongs to the name.
+/// The name without a device count, as in "8x H100", "8xH100", "H100 x8" and "h100x8". The x in "MI300X 192" belongs
+/// to the name.
 std::string without_number_of_devices(std::string_view text) {
   static const std::regex before("^[0-9]{1,6}[xX] ?(?=[A-Za-z])"), behind("( [xX] ?|[0-9][xX])([0-9]{1,6})$");
   const std::string name = std::regex_replace(std::string(text.substr(0, 200)), before, "");
@@ -104,7 +105,8 @@ std::string without_number_of_devices(std::string_view text) {
   return name.substr(0, saved);
 }
 
-/// JAX names a TPU slice by generation and number of cores or chips: "v5p-128".
+/// The text with JAX's name of a TPU slice, such as "v5p-128" (generation and number of cores or chips), replaced by
+/// "tpu v5p".
 std::string with_tpu(const std::string& text) {
   static const std::regex slice("^ *(v[2-7][epx]?)(?:-[0-9]{1,6})? *$", std::regex::icase);
   return std::regex_replace(text, slice, "tpu $1");
@@ -131,7 +133,7 @@ std::vector<std::string> all_words(const DeviceName& name) {
   return out;
 }
 
-/// Words of the preset and of its architecture, which a name may add: "H100 Hopper".
+/// The preset's words, followed by the words of its architecture, which a name may include: "H100 Hopper".
 std::vector<std::string> with_architecture(std::vector<std::string> words, const HardwareCard& card) {
   for (std::string& word : words_of(card.architecture))
     if (word.size() > 2 && std::isalpha(static_cast<unsigned char>(word[0])) != 0) words.push_back(std::move(word));
@@ -144,7 +146,7 @@ bool means(const DeviceName& name, const DeviceName& preset, const HardwareCard&
          all_explained(name.words, with_architecture(preset.words, card));
 }
 
-/// Words joined without gaps: "RTXPRO6000" for "RTX PRO 6000".
+/// Words joined without spaces: "RTXPRO6000" for "RTX PRO 6000".
 std::string in_one_row(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words) all += word;

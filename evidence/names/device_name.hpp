@@ -24,8 +24,8 @@ DeviceName device_name(std::string_view text);
 class Devices {
  public:
   Devices();
-  /// The preset for `name`, or null. A memory size, given separately or in the name, selects among presets that differ
-  /// in memory size, and a core count among presets that differ in core count.
+  /// The preset for `name`, or null. If several presets match, a memory size (given separately or in the name) or a
+  /// core count selects among them.
   const HardwareCard* find(std::string_view name, std::optional<double> memory_gb = {}) const;
   const HardwareCard* called(std::string_view preset) const;
   const std::vector<HardwareCard>& all() const { return cards_; }
@@ -35,7 +35,7 @@ class Devices {
     DeviceName name;
     std::size_t card;
   };
-  /// The preset whose words, joined without gaps, are the name: "RTXPRO6000".
+  /// The preset whose words, joined without spaces, equal the name: "RTXPRO6000".
   const HardwareCard* written_together(const DeviceName& name) const;
 
   std::vector<HardwareCard> cards_;

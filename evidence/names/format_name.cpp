@@ -15,7 +15,7 @@ namespace llmcalc {
 
 namespace {
 
-/// A KV cache format next to a weight format: "int8 KV", "KV cache in fp8", and the end of "W4A8KV4".
+/// Pattern for a KV cache format in text about weights: "int8 KV", "KV cache in fp8", and the end of "W4A8KV4".
 const std::regex& cache_in_addition() {
   static const std::regex pattern(
       "((?:bf|fp|int)[0-9]{1,2})[ _-]*kv(?:[ _-]*cache)?|"
@@ -40,10 +40,9 @@ DType format_with_bits(double bits, const std::array<const char*, n>& names) {
   return best;
 }
 
-/// Storage-only formats, which also cover the embedding tables, for files of any bits per weight.
+/// Storage-only formats for files with any number of bits per weight. They also apply to the embedding tables.
 constexpr std::array stored_bits{"q4_0", "q2_k", "q3_k", "int4", "q4_1", "q5_0", "q5_1", "q6_k", "q8_0"};
-/// Formats near a whole number of bits, or near ternary weights' 1.58 bits, for text that states only the number of
-/// bits.
+/// Formats for text that states only the number of bits: a whole number, or 1.58 for ternary weights.
 constexpr std::array told_bits{"int4", "tq1_0", "iq2_xxs", "iq3_xxs", "q5_0", "q6_k", "int8-row"};
 
 constexpr Component block_parts[] = {Component::attention, Component::mlp, Component::experts,
@@ -56,8 +55,8 @@ void use_tables(FormatsSaid& f, DType t) {
   for (const Component c : {Component::embedding, Component::lm_head}) f.weights[c] = t;
 }
 
-/// Sets the formats of llama.cpp's Q4_K_M, which has half of the down projections in Q6_K: the MLP's mean of 4.84 bits
-/// is close to Q4_1's 5.
+/// Sets the formats of llama.cpp's Q4_K_M, which stores half of the down projections in Q6_K. The MLP's mean of 4.84
+/// bits is close to Q4_1's 5.
 void mix_of_k_quants(FormatsSaid& f, const std::string& text) {
   if (!spells(text, "q4_k_m")) return;
   f.name = "q4_k_m";
@@ -78,7 +77,7 @@ std::optional<FormatName> format_by_bits(FormatsSaid& f, const std::string& text
   return FormatName{"", t.name().data(), ""};
 }
 
-/// EXL2 and MLX files have arbitrary bits per weight. The nearest format represents them.
+/// Supported format nearest to the stated bits per weight, of which EXL2 and MLX files may have any number.
 DType format_of_stated_bits(FormatsSaid& f, const std::string& text) {
   const DType t = format_with_bits(*f.bits_per_weight, stored_bits);
   f.name = text.substr(0, text.find(" ("));
@@ -87,8 +86,8 @@ DType format_of_stated_bits(FormatsSaid& f, const std::string& text) {
   return t;
 }
 
-/// Libraries whose 4-bit formats have scales: a group of 64 adds 0.5 bits per weight, for the 32-bit maximum in
-/// bitsandbytes, and for a 16-bit scale and a 16-bit bias in MLX and HQQ. This includes MLX's embedding tables.
+/// Format of a library whose formats have scales. Each group of 64 weights adds 0.5 bits per weight: a 32-bit maximum
+/// in bitsandbytes, or a 16-bit scale and a 16-bit bias in MLX and HQQ. In MLX, this includes the embedding tables.
 std::optional<FormatName> format_of_library(FormatsSaid& f, const std::string& text) {
   const Words words(text);
   if (words.affirms_any({"bitsandbytes", "bnb"})) return FormatName{"", "nf4", nullptr};
@@ -98,14 +97,14 @@ std::optional<FormatName> format_of_library(FormatsSaid& f, const std::string& t
   return FormatName{"", format_of_stated_bits(f, text).name().data(), words.affirms("hqq") ? "" : nullptr};
 }
 
-/// Assumes 16 bits if a row does not state the storage of weights.
+/// Assumes 16-bit weights for a row that does not state their format.
 void assume_weights(FormatsSaid& f) {
   f.weights = f.working;
   f.weighty = true;
   f.assumed.push_back(fmt::format("weights in {}: the row does not state their format", f.working.name()));
 }
 
-/// Whether weights are stated to be unquantized, in 16 bits.
+/// Whether the text states that weights are unquantized, that is, in 16 bits.
 bool says_half(const std::string& text) {
   const Words words(text);
   return words.says_no() ||
@@ -133,8 +132,7 @@ PartsSaid parts_said(const std::string& text) {
   return format_named(p.experts) == nullptr ? PartsSaid{text, ""} : p;
 }
 
-/// Sets the format of attention and dense MLPs if the text gives experts a separate format; 16 bits if no other format
-/// is named.
+/// Sets the format of attention and dense MLPs if the text gives experts a separate format. The default is 16 bits.
 void use_parts(FormatsSaid& f, const PartsSaid& p) {
   const bool eight_bits = spells(p.experts, "w4afp8");  // SGLang's format for DeepSeek models
   const bool told_apart = !p.others.empty() || spells(p.experts, "mxfp4");
@@ -218,7 +216,7 @@ std::string activations_in(const std::string& weights) {
   return std::regex_search(weights, four) ? "nvfp4" : "";
 }
 
-/// Words for activation formats, and the matmul format that each implies. The first word in the text wins.
+/// Words for activation formats, and the matmul format that each implies. The first entry found in the text wins.
 constexpr std::array product_words{
     std::pair{"nvfp4", "nvfp4"}, std::pair{"mxfp4", "mxfp4"}, std::pair{"fp4", "nvfp4"},
     std::pair{"mxfp8", "fp8"},   std::pair{"fp8", "fp8"},     std::pair{"e4m3", "fp8"},
@@ -253,7 +251,7 @@ void use_products(FormatsSaid& f, const std::string& said, const std::string& we
   }
 }
 
-/// Words for cache formats, and the formats.
+/// Words for cache formats, and the format that each denotes.
 constexpr std::array cache_words{std::pair{"fp8", "fp8"},    std::pair{"e4m3", "fp8"},  std::pair{"e5m2", "fp8"},
                                  std::pair{"8-bit", "int8"}, std::pair{"kv8", "int8"},  std::pair{"kv4", "int4"},
                                  std::pair{"4-bit", "int4"}, std::pair{"int8", "int8"}, std::pair{"int4", "int4"},

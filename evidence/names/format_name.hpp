@@ -18,7 +18,7 @@ struct FormatsSaid {
   std::optional<double> bits_per_weight;  ///< as stated; supported formats may only approximate them
   std::optional<double> weight_bytes;     ///< stated file size
   std::vector<std::string> assumed;
-  bool weighty = false;        ///< an unknown format, or the weights' format, is assumed
+  bool weighty = false;        ///< the weight format, or an unknown format, is assumed
   bool experts_alone = false;  ///< experts have a different format from attention and dense MLPs
   std::string mix;             ///< llama-quantize mix of a GGUF file; its formats depend on the model, see gguf_mix()
   std::string name;            ///< name of the weight format in tables; empty: name of the blocks' format

@@ -12,7 +12,7 @@ namespace {
 // The first entry whose words all occur in the text wins. GGUF mixes ("_M") store the output matrix in 6 bits. Q4_K_M
 // has half of the value and down projections in Q6_K, which gives 4.85 bits per weight: see mix_of_k_quants().
 constexpr FormatName format_names[] = {
-    {"w4afp8", "int4-g128", ""},  // products in fp8; only for experts: see use_parts()
+    {"w4afp8", "int4-g128", ""},  // matmuls in fp8; only for experts: see use_parts()
     {"mxfp4", "mxfp4", ""},
     {"nvfp4", "nvfp4", ""},
     {"mxfp8", "mxfp8", ""},
@@ -74,12 +74,12 @@ constexpr FormatName format_names[] = {
     {"eetq", "int8-row", nullptr},
     {"smoothquant", "int8-row", nullptr},
     {"marlin", "int4-g128", nullptr},
-    {"exl", "int4", "q6_k"},        // by its bits per weight: see formats_of()
-    {"q4f16", "int4-g32", "q4_0"},  // MLC: 4 bits and a 16-bit scale per 32, also for the embedding tables
+    {"exl", "int4", "q6_k"},        // replaced according to the bits per weight: see formats_of()
+    {"q4f16", "int4-g32", "q4_0"},  // MLC: 4 bits, and a 16-bit scale per 32 weights, also for the embedding tables
     {"q3f16", "q3_k", "q3_k"},
     {"q0f16", "fp16", nullptr},
     {"q0f32", "fp32", nullptr},
-    {"int4 bpw", "q4_0", nullptr},  // MLX: by its bits per weight
+    {"int4 bpw", "q4_0", nullptr},  // MLX: replaced according to the bits per weight
     {"int5 bpw", "q5_0", nullptr},
     {"int6 bpw", "q6_k", nullptr},
     {"int8 bpw", "q8_0", nullptr},

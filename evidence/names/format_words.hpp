@@ -9,7 +9,7 @@ namespace llmcalc {
 
 /// Words for a format in a row's text, and the number formats that they denote.
 struct FormatName {
-  const char* words;   ///< all of them, separated by spaces
+  const char* words;   ///< separated by spaces; the text must contain all of them
   const char* format;  ///< of attention, MLPs and experts
   const char* head;    ///< of embedding table and head; null: as `format` defines it; "": 16 bits
 };
@@ -18,7 +18,7 @@ struct FormatName {
 bool spells(const std::string& text, std::string_view word);
 /// First table row whose words all occur in the text, or null.
 const FormatName* format_named(const std::string& text);
-/// Number before a unit, given as a pattern: 4.65 in "exl2 4.65bpw" before "bpw".
+/// Number before a unit, which is given as a pattern: 4.65 for "bpw" in "exl2 4.65bpw".
 std::optional<double> number_before(const std::string& text, const char* unit);
 /// The text with one spelling per format: "bfloat16" becomes "bf16", "half" "fp16", a lone "q8" "q8_0". The activation
 /// format in "W4A8 (fp8 act)" is removed.

@@ -24,10 +24,10 @@ std::string_view profile_of_engine(std::string_view engine) {
   const std::string_view name = like == like_engines.end() ? engine : like->profile;
   const Builtin* profile = find_builtin(builtin_software(), name);
   return profile != nullptr && load_software(profile->name).inference ? name
-                                                                      : "vllm";  // may be training software's name
+                                                                      : "vllm";  // may be a training stack's name
 }
 
-/// Profile of an engine, by its version.
+/// Profile of an engine's version.
 std::string_view profile_of(const EngineName& engine) {
   const std::optional<Count> minor = minor_version(engine.version);
   if (engine.name == "vllm" && minor && *minor < 8) return "vllm-legacy";
@@ -45,7 +45,7 @@ InferenceStack inference_stack(const EngineName& engine) {
 
 namespace {
 
-/// Class of a figure whose inputs are all stated.
+/// Class of a figure if all of its inputs are stated.
 std::optional<InferenceClass> class_of_figure(const InferenceCase& c, FigureKind quantity) {
   const bool under_load = c.kind != BatchKind::fixed && !c.decode_window;
   switch (quantity) {

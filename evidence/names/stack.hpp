@@ -14,7 +14,7 @@ struct Stack {
   std::optional<bool> compiled;    ///< torch.compile or eager, if stated
   std::optional<bool> tp_overlap;  ///< tensor-parallel collectives are overlapped with matmuls
   bool waits_for_tensor = false;   ///< Megatron-LM before 2022, which does not overlap tensor-parallel collectives
-  bool graphs = false;             ///< steps are captured CUDA graphs
+  bool graphs = false;             ///< steps run as captured CUDA graphs
   bool rocm = false;
 };
 /// Default stack of a run that does not name one.

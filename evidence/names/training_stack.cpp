@@ -24,7 +24,7 @@ constexpr std::array like_profiles{
 /// Profile of unknown stacks.
 constexpr std::string_view usual_profile = "torch-fsdp";
 
-/// Profiles, each loaded once.
+/// Profile by name. Each profile is loaded once.
 const SoftwareCard& profile(std::string name) {
   static std::map<std::string, SoftwareCard> read;
   const auto known = read.find(name);
@@ -33,11 +33,11 @@ const SoftwareCard& profile(std::string name) {
       std::find_if(like_profiles.begin(), like_profiles.end(), [&](const LikeProfile& l) { return l.stack == name; });
   const std::string_view called = as == like_profiles.end() ? name : as->profile;
   SoftwareCard card = load_software(find_builtin(builtin_software(), called) == nullptr ? usual_profile : called);
-  if (!card.training) card = load_software(usual_profile);  // the name may also be an engine's: transformers
+  if (!card.training) card = load_software(usual_profile);  // may be an inference engine's name: transformers
   return read.emplace(std::move(name), std::move(card)).first->second;
 }
 
-/// A row's statement on torch.compile overrides the profile.
+/// Name of a stack's profile. A row's statement about torch.compile overrides the stack's usual profile.
 std::string profile_name(const Stack& s) {
   const Fusion usual = profile(s.name).training->fusion;
   if (!s.compiled || (usual != Fusion::eager && usual != Fusion::compiled)) return s.name;

@@ -8,8 +8,8 @@ namespace llmcalc {
 
 TrainingStack training_stack(const TrainingCase& c);
 
-/// Multiple to which a stack pads a rank's vocabulary rows (SoftwareCard). 1 for a stack without a profile, even if
-/// another stack's profile predicts its time.
+/// Multiple to which a stack pads the vocabulary rows of a rank (SoftwareCard). 1 for a stack without a profile, even
+/// if its time is predicted with another stack's profile.
 Count vocabulary_multiple(const Stack& s);
 
 /// Class of cases with similar prediction errors.

@@ -17,7 +17,7 @@ SignSort sort_of_sign(char c) {
   return std::isdigit(u) != 0 ? SignSort::digit : SignSort::other;
 }
 
-/// Whether a character ends a clause. A point inside a number does not, nor does a colon, since "off" may follow it.
+/// Whether a character ends a clause. A decimal point does not, nor does a colon, since "off" may follow it.
 bool ends_clause(std::string_view text, std::size_t i) {
   const std::string_view signs = ",;.()+[]{}";
   if (signs.find(text[i]) == std::string_view::npos) return false;
@@ -33,7 +33,7 @@ bool one_of_words(const std::array<std::string_view, N>& list, const std::string
 
 /// Words that begin a new clause.
 constexpr std::array<std::string_view, 3> clause_joints{"and", "but", "plus"};
-/// The last five are comparisons: "faster than LoRA".
+/// Words that deny a later phrase. The last five are comparisons: "faster than LoRA".
 constexpr std::array<std::string_view, 12> denials{"no",      "not",  "without", "never", "neither", "nor",
                                                    "instead", "than", "versus",  "vs",    "unlike",  "compared"};
 constexpr std::array<std::string_view, 12> denials_behind{"off",     "disabled", "none",    "false",

@@ -1,5 +1,5 @@
 #pragma once
-/// Words of a row's text. Searches match whole words and respect denials: "Colorado" does not contain LoRA, and "no
+/// Words of a row's text. Searches match whole words and respect denials: "Colorado" does not contain "LoRA", and "no
 /// LoRA", "LoRA: off" and "without LoRA" do not affirm it.
 
 #include <initializer_list>
@@ -13,7 +13,7 @@ namespace llmcalc {
 /// "flashattention", "v", "3".
 std::vector<std::string> words_of(std::string_view text);
 
-/// The same words joined without gaps: "ZB-1p" gives "zb1p", "_HYBRID_SHARD" gives "hybridshard".
+/// The words of words_of() joined without spaces: "ZB-1p" gives "zb1p", "_HYBRID_SHARD" gives "hybridshard".
 std::string run_together(std::string_view text);
 
 /// The text without parts in parentheses.
@@ -35,7 +35,7 @@ class Words {
   /// Whether the phrase occurs and all occurrences are denied.
   bool denies(std::string_view phrase) const { return has(phrase) && !affirms(phrase); }
 
-  /// Whether the text has no information: it is empty, or "not stated", "n/a", "unknown", "-".
+  /// Whether the text provides no information: it is empty, "not stated", "n/a", "unknown" or "-".
   bool silent() const;
   /// Whether the text is only a denial: "no", "none", "off", "false", "disabled", "null".
   bool says_no() const;

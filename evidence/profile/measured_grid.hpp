@@ -6,18 +6,20 @@
 
 namespace llmcalc {
 
-/// Points are sorted by their first size, and each value of the first size has a separate grid of the remaining sizes.
-/// Between two values of a size, the results of both grids are interpolated linearly. Beyond the last value, the line
-/// through the last two is extended; below the first, the value at the first applies.
+/// Points are sorted by their first size, and each value of the first size has a separate grid of the remaining
+/// sizes. Between two values of a size, the results of their grids are interpolated linearly. Beyond the last value,
+/// the line through the last two points is extended; below the first, the value at the first point applies.
 class MeasuredGrid {
  public:
-  /// Adds a point: its sizes (at least one, the same number for all points) and its value. Replaces an existing point.
+  /// Adds a point with a value. It has at least one size, and all points have the same number of sizes. Replaces an
+  /// existing point.
   void add(std::span<const double> sizes, double value);
-  /// Value at these sizes. Precondition: the grid is not empty, and `sizes` has as many elements as a point.
+  /// Value at these sizes. Precondition: the grid is not empty, and `sizes` has the number of elements that points
+  /// have.
   double at(std::span<const double> sizes) const;
   bool empty() const { return keys_.empty(); }
-  /// Smallest value above `x` of the last size at which the slope along this size may change, in the grids that at()
-  /// uses for `others`; infinity if there is none.
+  /// Smallest value of the last size, above `x`, at which the slope along that size may change in the grids that at()
+  /// uses for `others`. Infinity if there is none.
   double next_knot(std::span<const double> others, double x) const;
 
  private:

@@ -17,25 +17,25 @@ namespace llmcalc {
 namespace {
 
 constexpr Count few_tokens = 16;
-constexpr double no_bytes = 0.05;          ///< maximum time share of bytes in rows that determine launch
+constexpr double no_bytes = 0.05;          ///< maximum time share of bytes in rows that determine the launch overhead
 constexpr double large = 20;               ///< minimum time of a large kernel's FLOPs at the peak, in launch overheads
 constexpr double enough = 2;               ///< minimum time of a row that determines a bandwidth, in launch overheads
-constexpr double compute_bound = 2;        ///< compute / memory time above which FLOPs dominate a matmul
-constexpr double least_compute = 1.0 / 3;  ///< compute / memory time above which both matter
+constexpr double compute_bound = 2;        ///< ratio of compute to memory time above which FLOPs dominate a matmul
+constexpr double least_compute = 1.0 / 3;  ///< ratio of compute to memory time above which both matter
 constexpr int most_rounds = 200;
 
-/// Seconds of a row's operators, excluding launch.
+/// Seconds of a row's operators, excluding launch overhead.
 struct KernelSeconds {
   double compute = 0, memory = 0;
 };
 
-/// Median of the tables' medians.
+/// Median of the tables' medians, with the lowest and highest of them.
 struct Pooled {
   double value = 0, low = 0, high = 0;
   std::size_t rows = 0, tables = 0;
 };
 
-/// Derives a device's values.
+/// Derives a device's rates from timed rows.
 class Derivation {
  public:
   Derivation(const std::vector<TimedRow>& rows, const std::vector<TableSubject>& subjects, const Device& device,
@@ -59,7 +59,7 @@ class Derivation {
  private:
   using Measure = std::function<std::optional<double>(const TimedRow&)>;
 
-  /// Pools the measure over all rows that provide it. Empty if no table has enough of them.
+  /// Pools a measure over all rows that provide it. Empty if no table has enough such rows.
   std::optional<Pooled> pooled(const Measure& measure) const {
     std::map<std::size_t, std::vector<double>> by_table;
     for (const TimedRow& row : rows_)
@@ -98,7 +98,7 @@ class Derivation {
   double work_time(const TimedRow& row) const { return row.measured.value - launch(); }
   const Plan& plan(const TimedRow& row) const { return subjects_[row.table].plan; }
 
-  /// Format in which a row's operators multiply.
+  /// Matmul format of a row's operators.
   DType format(const TimedRow& row) const {
     const Plan& p = plan(row);
     return row.ops[0].op.narrow && row.work == TableWork::product ? p.precision : working_format(p);
@@ -132,7 +132,7 @@ class Derivation {
     return t;
   }
 
-  /// Whether one layer's bytes alone exceed the cache.
+  /// Whether one layer's bytes are enough to fill the cache. Always true for a device without a stated cache.
   bool from_memory(double some_bytes) const {
     return device_.cache == Bytes() || some_bytes >= static_cast<double>(device_.cache.value);
   }
@@ -154,7 +154,7 @@ class Derivation {
     if (recorded_) device_.achieved.recorded = Seconds(p->value);
   }
 
-  /// Bandwidth of an element-wise row of sufficient duration, in the cache or from memory.
+  /// Bandwidth of an element-wise row, from the cache or from memory. Empty if the row is too short.
   std::optional<double> elementwise(const TimedRow& row, bool in_cache) const {
     if (row.work != TableWork::elementwise || row.measured.value < enough * launch()) return std::nullopt;
     const auto fits = [&](const TimedOp& o) { return !from_memory(o.cost.moved.activations); };
@@ -169,7 +169,7 @@ class Derivation {
     if (p) device_.achieved.cache = BytesPerSecond(p->value);
   }
 
-  /// Formats of rows of one kind.
+  /// Distinct formats in the rows of one kind.
   std::vector<DType> formats(TableWork work) const {
     std::vector<DType> all;
     for (const TimedRow& row : rows_)
@@ -259,7 +259,7 @@ class Derivation {
     add(DerivedNumber::Kind::share, std::move(key), std::move(title), p);
   }
 
-  /// Adds bandwidth fractions that are reported but have no key in a hardware file.
+  /// Adds bandwidth fractions that are reported, but for which hardware files have no key.
   void tell_of_reads() {
     const double bandwidth = device_.bandwidth.value;
     add(DerivedNumber::Kind::share, "cache_reads", "KV cache reads",
@@ -280,7 +280,7 @@ class Derivation {
 
   // ---- Residuals
 
-  /// Predicted time of a row, in seconds. A call with both prefill and decoding pays the launch overhead once.
+  /// Predicted time of a row, in seconds. The launch overhead counts once for a call with both prefill and decode.
   double predicted(const TimedRow& row) const {
     const Rates rates = estimated_rates(device_, plan(row));
     double all = row.work == TableWork::both ? -launch() : 0;

@@ -1,11 +1,11 @@
 #pragma once
-/// Rates that a device achieves, derived from operator tables: the values of a hardware file, each from many rows, and
-/// the accuracy of predictions with them.
+/// Rates that a device achieves, derived from operator tables: values for a hardware file, each derived from many
+/// rows, and the accuracy of predictions with them.
 ///
 /// A kernel takes t = launch + max(C, M) + exposed min(C, M), with C = FLOPs / (matmul peak) and M = bytes / (memory
-/// bandwidth), both counted by the cost model. Each value comes from the rows that it dominates: the median of each
-/// table, then the median of these medians, so that tables have equal weights. Tables with fewer than `fewest_rows`
-/// such rows are not used.
+/// bandwidth), both counted by the cost model. Each value comes from the rows that it dominates. It is the median of
+/// the tables' medians, which gives all tables equal weight. Tables with fewer than `fewest_rows` such rows are not
+/// used.
 ///
 ///   launch      norms, activations and rotations of so few tokens that their bytes take less than 5 % of the time
 ///   memory      matmuls of up to 16 tokens whose weights exceed the device's cache
@@ -41,7 +41,7 @@ struct DerivedNumber {
   std::string title;
   double value = 0, low = 0, high = 0;
   std::size_t rows = 0, tables = 0;
-  bool in_file = true;  ///< false: not a value of hardware files
+  bool in_file = true;  ///< false: hardware files have no key for it
 };
 
 /// Predicted / measured for a layer's rows in a table: medians over all rows and by token count.
@@ -67,7 +67,7 @@ struct OperatorRates {
 OperatorRates operator_rates(const std::vector<TimedRow>& rows, const std::vector<TableSubject>& subjects,
                              const Device& device, bool recorded);
 
-/// "achieved" of a hardware file: the derived values, to four digits.
+/// Value of "achieved" for a hardware file: the derived values, rounded to four digits.
 json::Value achieved_json(const OperatorRates& rates, const std::string& how);
 
 }  // namespace llmcalc

@@ -39,7 +39,7 @@ std::string folder_name(const fs::path& folder) {
   return whole.filename().string();
 }
 
-/// N of "tpN". Empty for other names.
+/// N in the folder name "tpN". Empty for other names.
 std::optional<Count> ranks_said(const std::string& name) {
   const std::string_view number = std::string_view(name).substr(std::min<std::size_t>(2, name.size()));
   const bool digits = !number.empty() && number.size() < 7 && number[0] != '0' &&
@@ -122,7 +122,7 @@ TableOrigin meta_of(std::string_view text) {
 
 // ---- Rows
 
-/// A measured row; `at`: its sizes, as many as the file has size columns.
+/// A measured row. The first elements of `at` are its sizes, one per size column of the file.
 struct MeasuredAt {
   std::string layer;
   std::array<Count, 4> at{};
@@ -146,7 +146,7 @@ void refuse_twice(std::vector<MeasuredAt> rows, const std::string& file, std::sp
                                    rows[i].line, sizes_text(rows[i], names), rows[i - 1].line));
 }
 
-/// Makes rows that differ only in size `axis` adjacent, smallest first.
+/// Sorts rows so that those that differ only in size `axis` are adjacent, smallest first.
 void sort_along(std::vector<MeasuredAt>& rows, std::size_t axis) {
   const auto others = [axis](MeasuredAt m) {
     m.at[axis] = 0;

@@ -45,7 +45,7 @@ struct ExpertsTime {
 /// Values in meta.yaml; empty if missing.
 struct TableOrigin {
   std::string device, model, format, engine, date;
-  std::optional<bool> eager;  ///< kernels were launched one by one, not from a captured graph
+  std::optional<bool> eager;  ///< whether kernels were launched one by one rather than from a captured graph
 };
 
 struct OperatorTables {
@@ -60,8 +60,8 @@ struct OperatorTables {
   bool has_meta = false;            ///< meta.yaml exists
 };
 
-/// A time below this fraction of the time for fewer tokens is an error. Kernels change with size, and a larger size may
-/// run 2.5 times faster; medians over few runs also fluctuate.
+/// A time below this fraction of the time for fewer tokens is an error. The limit is this low because kernels change
+/// with size, so that a larger size may run 2.5 times faster, and because medians over few runs fluctuate.
 inline constexpr double least_of_smaller = 1.0 / 3;
 
 /// Reads every tpN folder in `folder`, which is a DEVICE, MODEL or tpN folder, sorted by path. Throws InputError with

@@ -25,7 +25,7 @@ bool is_one_of(const std::string& layer, std::initializer_list<std::string_view>
 double grid_at(const MeasuredGrid& g, double x) { return g.at(std::array{x}); }
 double grid_at(const MeasuredGrid& g, double x, double y) { return g.at(std::array{x, y}); }
 
-/// Tables with this number of tensor-parallel ranks.
+/// The tables that were measured with this number of tensor-parallel ranks.
 const OperatorTables& tables_of(const std::vector<const OperatorTables*>& all, Count ranks) {
   for (const OperatorTables* t : all)
     if (t->ranks == ranks) return *t;
@@ -33,8 +33,8 @@ const OperatorTables& tables_of(const std::vector<const OperatorTables*>& all, C
       fmt::format("no tables in or next to '{}' are for {} tensor-parallel ranks; measure them", all[0]->path, ranks));
 }
 
-/// Down projection of the experts for `tokens` tokens on one rank. The tables' token count is the number of its rows
-/// divided by top_k.
+/// Down projection of the experts for `tokens` tokens on one rank. The token count in the tables is the matmul's row
+/// count divided by top_k.
 Linear experts_product(const Arch& arch, const Plan& plan, const Layout& layout, Count tokens) {
   Linear found;
   for_each_operator(arch, plan, layout, {.sequences = tokens, .absorbed = true, .fused_glu = true},

@@ -1,6 +1,6 @@
 #pragma once
-/// Pass times of a served model from measured tables of its layers. Each layer counts as many times as the model runs
-/// it. Times are interpolated linearly between measured rows.
+/// Pass times of a served model, computed from measured tables of its layers. Each layer is counted once per call in
+/// a pass. Times are interpolated linearly between measured rows.
 
 #include <map>
 #include <string>
@@ -32,8 +32,8 @@ class OperatorTimes {
   Seconds rows(Count tokens) const;
   /// Time of the head and the sampler.
   Seconds head(Count sequences) const;
-  /// Time of one layer's attention kernel. Several chunks take as long as if run one after another, but with a single
-  /// start-up cost.
+  /// Time of one layer's attention kernel. The times of several chunks add up, but the start-up cost counts only
+  /// once.
   Seconds attention(const AttentionWork& work) const;
   /// Decode-attention time of one layer, summed over `steps` steps. Every context grows by one token per step.
   Seconds decoding(double sequences, double context, Count steps) const;
@@ -59,7 +59,7 @@ class OperatorTimes {
   Count most_tokens_ = 1;
 };
 
-/// Calls of a table's layer in one pass.
+/// Number of calls of a table's layer in one pass.
 Count calls_of(const std::string& layer, const Arch& arch);
 
 }  // namespace llmcalc

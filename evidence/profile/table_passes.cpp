@@ -17,7 +17,8 @@ namespace {
 
 double per(double all, double n) { return n > 0 ? all / n : 0; }
 
-/// Means over chunks and over decoding sequences. The context of a table is the cached tokens, without the new one.
+/// Mean sizes over chunks and over decoding sequences. The context in a table counts the cached tokens, but not the
+/// new one.
 AttentionWork mean_work(const PassWork& w, std::size_t reach) {
   const CoreWork &p = w.prompts[reach], &d = w.decodes[reach];
   AttentionWork a;
@@ -45,8 +46,8 @@ class TableCores : public MeasuredCores {
   }
 
  private:
-  /// Seconds of a layer in `n` passes. Uses the mean context if contexts grow by less than a token per pass, because
-  /// some sequences have filled their window.
+  /// Seconds of a layer over `n` passes. Uses the mean context if contexts grow by less than one token per pass,
+  /// which happens once some sequences have filled their window.
   Seconds layer(AttentionWork w, const CoreWork& growth, Count n) const {
     const bool alike = static_cast<double>(growth.keys) == w.decoding;
     if (n > 1 && w.chunks == 0 && alike) return times_.decoding(w.decoding, w.context, n);
@@ -58,7 +59,7 @@ class TableCores : public MeasuredCores {
   std::array<Count, reach_kinds> layers_{};
 };
 
-/// Whether tables are for this device, or name no preset and might be for it.
+/// Whether tables are for this device, or may be for it because they name no preset.
 bool may_be_of(const OperatorTables& t, const HardwareCard& hardware, const Devices& devices) {
   const double gib = static_cast<double>(hardware.cluster.device.memory.value) / 0x1p30;
   for (const std::string& said : {t.origin.device, t.device_folder})
@@ -82,7 +83,7 @@ std::vector<const OperatorTables*> tables_for(const RunCase& c, const std::vecto
   return own;
 }
 
-/// Seconds of collectives in a pass of `tokens` tokens: in all layers, and in the head.
+/// Seconds that a pass of `tokens` tokens spends on collectives, in all layers and in the head.
 struct PassCollectives {
   Seconds layers, head;
 };

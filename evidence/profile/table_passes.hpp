@@ -14,8 +14,8 @@ namespace llmcalc {
 std::vector<OperatorTables> tables_of_device(const HardwareCard& hardware, const std::vector<OperatorTables>& all,
                                              const Devices& devices);
 
-/// Pass times of a rank: layers, head and attention as measured, collectives and the engine's loop as estimated. Throws
-/// InputError if no table is for the run's model, or if a layer is missing.
+/// Pass times of a rank. Layers, head and attention are measured; collectives and the engine's loop are estimated.
+/// Throws InputError if no table is for the run's model, or if a layer is missing.
 PassTimes table_passes(const RunCase& c, const std::vector<OperatorTables>& tables, const InferenceParameters& p);
 
 }  // namespace llmcalc

@@ -35,8 +35,8 @@ ModelCard model_called(const OperatorTables& t) {
                 "--model MODEL");
 }
 
-/// Sets the plan's formats. A format in which the device cannot multiply is used only for storage, with matmuls in 16
-/// bits.
+/// Sets the plan's formats. A format without matmul support on the device is used only for storage, and matmuls run
+/// in 16 bits.
 void use_formats(Plan& plan, const OperatorTables& t, const Device& device, std::vector<std::string>& assumed) {
   const std::string said = t.origin.format.empty() ? "bf16" : t.origin.format;
   if (t.origin.format.empty())

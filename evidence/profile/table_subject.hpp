@@ -21,8 +21,8 @@ struct TableSubject {
   Layout layout;
 };
 
-/// Name of the hardware preset of all tables, by meta.yaml or the device's folder. Throws InputError if a table matches
-/// no preset, with the nearest names, or if two tables match different ones.
+/// Name of the hardware preset of all tables, according to meta.yaml or the device's folder. Throws InputError if a
+/// table matches no preset (with the nearest names) or if two tables match different presets.
 std::string device_of(const std::vector<OperatorTables>& all);
 
 /// The device and model of a table. The model is `said` if given, otherwise the preset named by meta.yaml or by the

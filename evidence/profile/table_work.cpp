@@ -15,8 +15,8 @@
 namespace llmcalc {
 namespace {
 
-/// A layer of the tables, and the operators that one kernel of the layer computes, padded with "". A norm adds the
-/// residual first; the final norm adds the last layer's residual.
+/// A layer of the tables, and the operators that one kernel of the layer computes, padded with "". Norm kernels also
+/// add the residual; the final norm adds that of the last layer.
 struct LayerMeaning {
   std::string_view layer;
   TableWork work;
@@ -45,8 +45,8 @@ const LayerMeaning* meaning_of(std::string_view layer) {
   return found == std::end(layer_meanings) ? nullptr : found;
 }
 
-/// Operators of one rank by name, from the first kind of layer that has them. The attention core is from a layer with
-/// unlimited reach, if there is one. Excludes collectives, which share names with their matmuls.
+/// Operators of one rank by name. Each is from the first kind of layer that has it. The attention core is from a
+/// layer with unlimited reach, if there is one. Excludes collectives, which share names with their matmuls.
 using OpsByName = std::map<std::string_view, Op>;
 OpsByName ops_by_name(const TableSubject& s, const Step& step) {
   OpsByName all;
@@ -102,7 +102,7 @@ class Worker {
     rows_.push_back(std::move(row));
   }
 
-  /// Attention core as called in a phase. Empty if attention is linear.
+  /// Attention core for this step. Empty if attention is linear.
   std::optional<Op> core(const Step& step) const {
     const OpsByName ops = ops_by_name(s_, step);
     const auto found = ops.find("attn.core");
@@ -147,7 +147,7 @@ class Worker {
       if (found == ops.end()) continue;
       Op op = found->second;
       if (auto* product = std::get_if<Linear>(&op.shape); product != nullptr && product->top_k > 0) {
-        product->groups = e.activated;  // as counted by the profiler, not the expected value
+        product->groups = e.activated;  // measured by the profiler, rather than the expected value
         product->top_k = 0;
       }
       row.ops.push_back(timed(op, Phase::decode));

@@ -1,6 +1,6 @@
 #pragma once
-/// Converts rows of operator tables to operators of the cost model. Each row is the time of some operators at one
-/// rank's shapes; the conversion adds their FLOPs and bytes (calc/cost/cost.hpp).
+/// Converts rows of operator tables to operators of the cost model. A row has the time of one or more operators with
+/// one rank's shapes; the conversion adds their FLOPs and bytes (calc/cost/cost.hpp).
 
 #include <cstdint>
 #include <string>
@@ -18,9 +18,9 @@ enum class TableWork : std::uint8_t {
   product,      ///< one matmul, or several operators with the same input
   elementwise,  ///< norms, activations, rotation: only bytes
   lookup,
-  prompt,    ///< attention of a prompt chunk
+  prompt,    ///< attention over a prompt chunk
   decoding,  ///< attention of single tokens
-  both,      ///< both in one call
+  both,      ///< a prompt chunk and single tokens in one call
   experts
 };
 

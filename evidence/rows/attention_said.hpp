@@ -9,8 +9,8 @@
 namespace llmcalc {
 
 enum class AttentionKernel {
-  unfused,        ///< scores in memory, mask and softmax in separate kernels
-  fused_softmax,  ///< scores in memory, mask and softmax in one kernel
+  unfused,        ///< scores are stored in memory; mask and softmax are separate kernels
+  fused_softmax,  ///< scores are stored in memory; mask and softmax are one kernel
   flash_1,        ///< FlashAttention 1, xformers
   flash_2,
   vendor,  ///< cuDNN, TransformerEngine, FlashAttention 3

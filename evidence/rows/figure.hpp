@@ -10,7 +10,7 @@ namespace llmcalc {
 /// Quantity of an inference figure, in base units.
 enum class FigureKind : std::uint8_t {
   time_per_token,     ///< seconds per generated token of a sequence
-  decode_step,        ///< seconds of one step of all sequences
+  decode_step,        ///< seconds of one decode step for all sequences
   decode_time,        ///< seconds of all decode steps of a generation, without prompts
   first_token,        ///< seconds from a request to its first token
   prefill_time,       ///< seconds of the prefill pass
@@ -38,7 +38,7 @@ enum class FigureKind : std::uint8_t {
   utilization         ///< FLOP/s over the peak, equivalent to a time
 };
 
-/// Devices whose work a rate counts.
+/// Devices over which a rate is stated.
 enum class Share : std::uint8_t { all, device, node };
 
 /// Statistic of a time, over requests or over gaps between tokens.
@@ -47,9 +47,9 @@ enum class Statistic : std::uint8_t { mean, median, p90, p95, p99, least, gap_me
 struct FigureKey {
   std::string_view key;
   FigureKind quantity;
-  double unit;  ///< the key's unit in base units: 1e-3 for milliseconds
+  double unit;  ///< size of the key's unit in base units: 1e-3 for milliseconds
   Share share = Share::all;
-  bool may_be_negative = false;  ///< for the remainder of a budget, which can be below zero
+  bool may_be_negative = false;  ///< set for the remainder of a budget, which can be below zero
   Statistic statistic = Statistic::mean;
 };
 

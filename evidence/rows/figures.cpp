@@ -69,18 +69,19 @@ std::optional<double> context_of(FigureKind q, const InferenceCase& c) {
   return c.cached + c.prompt + c.generate / 2;
 }
 
-/// Factor from a rate per device or per node to the rate of the whole run.
+/// Factor that converts a rate per device or per node to that of the whole run.
 double devices_in_share(Share share, const InferenceCase& c, FigureKind q) {
   if (q == FigureKind::bandwidth || share == Share::all) return 1;
   return static_cast<double>(share == Share::device ? c.head.gpus : c.nodes);
 }
 
-/// Memory is stated per device, or as the sum over pipeline stages.
+/// Number of devices over which a memory figure is counted: all pipeline stages for memory in use, otherwise one.
 Count devices_of(FigureKind q, const InferenceCase& c) {
   return q == FigureKind::memory ? ranks(c.layout, Group::pipeline) : 1;
 }
 
-/// Whether a source writes GB for 2^30 bytes: in units of 10^9, the memory would be smaller than the weights.
+/// Whether a source writes GB for 2^30 bytes, which is so if the memory in units of 10^9 would be smaller than the
+/// weights.
 bool is_binary(const Figure& f, double value, const InferenceCase& c) {
   const WeightFormats& w = c.plan.weight_precision;
   if (f.quantity != FigureKind::memory || f.unit != 1e9 || !w.uniform() || !w.plain()) return false;

@@ -57,17 +57,16 @@ struct InferenceCase {
   double generate = 0;         ///< mean generated tokens
   double cached = 0;           ///< tokens of a sequence cached before its prompt
   double room = 0;             ///< cache capacity per sequence in tokens; 0: not stated
-  bool decode_window = false;  ///< decode steps contain no prompts, whatever the kind
+  bool decode_window = false;  ///< decode steps contain no prompts, regardless of `kind`
   std::optional<double>
       length_ratio{};  ///< lengths are uniform between this fraction of the nominal length and the nominal length
   std::optional<double> requests{};         ///< number of requests sent
   std::optional<double> bits_per_weight{};  ///< as stated; more precise than the plan's formats
   std::optional<double> weight_bytes{};
-  std::string
-      weights_name{};     ///< name of the weight format if the plan uses a substitute; empty: the format of the blocks
-  EngineLimits limits{};  ///< as stated, otherwise vLLM's defaults on the device
-  Bytes granted{};        ///< bytes of a device that the engine may use
-  Count nodes = 1;        ///< nodes over which rates per node are counted
+  std::string weights_name{};  ///< name of the weight format if the plan uses a substitute; empty: the blocks' format
+  EngineLimits limits{};       ///< as stated, otherwise vLLM's defaults on the device
+  Bytes granted{};             ///< bytes of a device that the engine may use
+  Count nodes = 1;             ///< nodes over which rates per node are counted
   std::optional<double> decode_context{};  ///< mean tokens of a sequence that decoding attends to, if stated
   std::vector<Figure> figures{};
   std::vector<std::string> assumed{};  ///< sentences

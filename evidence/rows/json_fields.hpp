@@ -1,6 +1,6 @@
 #pragma once
-/// JSON fields of structs, listed once for both directions. A function template fields(io, struct) names each key and
-/// member, and takes a FieldWriter or a FieldReader. Fields at their default are not written.
+/// JSON fields of structs, listed once for reading and writing. A function template fields(io, struct) names each key
+/// and member; `io` is a FieldWriter or a FieldReader. Fields with their default value are not written.
 
 #include <optional>
 #include <string>
@@ -49,7 +49,7 @@ class FieldWriter {
   }
   template <typename T>
   static json::Value written(const std::optional<T>& v) {
-    return written(*v);  // never empty: empty is the default, which is not written
+    return written(*v);  // never empty, since empty is the default and is not written
   }
 
   json::Value& to_;

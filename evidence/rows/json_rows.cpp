@@ -7,7 +7,7 @@
 namespace llmcalc {
 namespace {
 
-/// Walks through JSON text and finds where elements of its outermost array begin.
+/// Scans JSON text for the lines on which elements of its outermost array begin.
 class Elements {
  public:
   explicit Elements(std::string_view text) {

@@ -10,14 +10,14 @@
 namespace llmcalc {
 namespace {
 
-/// Presets by name, each loaded once.
+/// Preset by name. Each preset is loaded once.
 const HardwareCard& preset(const std::string& name) {
   static std::map<std::string, HardwareCard> read;
   const auto known = read.find(name);
   return known != read.end() ? known->second : read.emplace(name, load_hardware(name)).first->second;
 }
 
-/// Lists the numeric fields of a device; defaults are the preset's values.
+/// Lists the JSON fields of a device. Their defaults are the values of the preset `like`.
 template <typename Io, typename Card>
 void device_fields(Io& io, Card& card, const HardwareCard& like) {
   io("name", card.name, like.name);

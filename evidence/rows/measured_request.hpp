@@ -15,7 +15,7 @@ struct MeasuredRequest {
   RowMachine machine;
 };
 
-/// Reads the three keys; sets the head's model to the model's name, if it has one. Throws InputError.
+/// Reads the three keys, and sets the head's model to the model's name if it has one. Throws InputError.
 MeasuredRequest read_measured_request(const json::Object& row, Parts parts, MeasurementHead& head);
 
 /// Writes the three keys. Returns the request that a reader of these keys would get, so that callers can find remaining
@@ -23,7 +23,7 @@ MeasuredRequest read_measured_request(const json::Object& row, Parts parts, Meas
 Request write_measured_request(json::Value& row, const MeasurementHead& head, const Request& r, const std::string& like,
                                json::Value inputs);
 
-/// The layout with `etp` reset to its default if both give the same number of ranks.
+/// The layout with `etp` reset to its default if the default gives the same number of ranks.
 Layout canonical(Layout l);
 
 }  // namespace llmcalc

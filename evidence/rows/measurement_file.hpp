@@ -29,7 +29,7 @@ struct MeasurementFile {
 MeasurementFile read_measurements(std::string_view text, const std::string& where);
 MeasurementFile read_measurement_file(const std::string& path);
 
-/// Measurements shipped with the program. Inference includes the recorded runs, which a fit also uses.
+/// Measurements shipped with the program. For inference, they include the recorded runs, which a fit also uses.
 MeasurementFile published_measurements(MeasurementKind kind);
 
 }  // namespace llmcalc

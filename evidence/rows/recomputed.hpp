@@ -11,10 +11,10 @@ namespace llmcalc {
 struct Recomputed {
   bool layers = false, core = false, norms = false, activations = false, mlp = false, up = false;
   bool alternate_products = false;  ///< every second matmul, and all element-wise operators
-  Count layer_step = 1;             ///< one in this many layers is recomputed
+  Count layer_step = 1;             ///< one of every `layer_step` layers is recomputed
   Count first = 0;                  ///< number of recomputed layers; 0: not stated as a number
   bool in_chunk = false;            ///< `first` counts layers in each chunk of a rank, like Megatron-LM's "block"
-  double share = 1;                 ///< fraction of all layers
+  double share = 1;                 ///< fraction of all layers that is recomputed
   Count group = 1;        ///< layers per group; only the input of the first one is saved, as in Megatron-LM's "uniform"
   std::string assumed{};  ///< the assumption as a sentence, if the row does not state recomputation
   bool stated() const { return assumed.empty(); }
@@ -24,7 +24,7 @@ struct Recomputed {
   bool operator==(const Recomputed&) const = default;
 };
 
-/// Recomputation that a plan states.
+/// Recomputation that a plan specifies.
 Recomputed recomputed_by(const Plan& plan);
 
 /// Number of recomputed layers in a chunk of `layers` layers, if whole layers are recomputed. `chunks`: number of

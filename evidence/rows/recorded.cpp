@@ -37,7 +37,7 @@ RecordedRequest read_request(const json::Object& o) {
   return r;
 }
 
-/// Index of each known column, if present.
+/// Index of each known column; absent if the column is missing.
 struct SecondColumns {
   std::array<std::optional<std::size_t>, 5> at;
   explicit SecondColumns(const std::vector<std::string>& names) {

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 struct RowCluster {
   HardwareCard hardware{};  ///< the row's device: a preset with the changes that the row states
-  std::string like{};       ///< preset from which it was made
+  std::string like{};       ///< preset from which `hardware` was made
   bool preset = true;       ///< whether the device is a preset
   std::vector<std::string> assumed{};
   std::string skip{};

@@ -15,7 +15,7 @@ namespace llmcalc {
 
 struct RunCase {
   MeasurementHead head{};                   ///< `model` is the preset's name
-  std::vector<RecordedRequest> requests{};  ///< by queue time
+  std::vector<RecordedRequest> requests{};  ///< sorted by queue time
   std::vector<RecordedSecond> seconds{};
   Arch arch{};
   Plan plan{};  ///< only number formats and the memory fraction
@@ -30,14 +30,14 @@ struct RunCase {
   std::string skip{};  ///< if not empty, why the run cannot be expressed; the other members are then undefined
 
   const Cluster& cluster() const { return on.cluster(); }
-  /// Whether the engines run in lockstep because tokens go to experts of all engines.
+  /// Whether the engines run in lockstep, because each engine's tokens are sent to experts on all engines.
   bool in_step() const { return arch.has_experts() && layout.dp > 1; }
 };
 
-/// The case moved to a measured device other than the run's.
+/// The case with the run's device replaced by `device`.
 RunCase on_device(RunCase c, const HardwareCard& device);
 
-/// Derives the engine's stack and memory from the other members; skips the run if no memory is left for a cache.
+/// Derives the engine's stack and memory from the other members. Sets `skip` if no memory is left for a cache.
 void settle_run(RunCase& c);
 
 }  // namespace llmcalc

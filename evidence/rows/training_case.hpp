@@ -20,7 +20,7 @@ namespace llmcalc {
 struct MeasuredMemory {
   double bytes = 0;  ///< of the device with the highest peak
   MemoryKind kind = MemoryKind::peak;
-  bool stated = true;  ///< the kind is stated, not guessed
+  bool stated = true;  ///< the source states the kind
   Count devices = 0;   ///< the maximum is over the first `devices`; 0: over all
   std::string key{};   ///< key in the row
 };
