@@ -14,8 +14,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Checks indexers: a layer with an indexer has no window; a layer that shares a selection follows a layer that
-/// computes one of the same kind.
+/// Checks indexers. A layer with an indexer has no window, and a layer that reuses a selection follows a layer that
+/// computes a selection of the same kind.
 void check_choices(const Arch& a, const Check& check) {
   const auto chooses_all = [](const Mixer& m) {
     return m.indexer.kind != IndexerKind::none && m.attention != AttentionKind::compressed;
@@ -43,8 +43,8 @@ void check_choices(const Arch& a, const Check& check) {
   }
 }
 
-/// Checks an RWKV-7 layer that mixes its values with those of an earlier RWKV-7 layer. Neither layer may also have
-/// attention.
+/// Checks an RWKV-7 layer that mixes its values with the values of an earlier RWKV-7 layer. Neither layer may also
+/// have attention.
 void check_values(const Mixer& reader, Count layer, const Mixer* source, const Check& check) {
   const bool alone = reader.attention == AttentionKind::none && source && source->attention == AttentionKind::none;
   const bool fits = alone && source->recurrent.gives_values() && source->recurrent.heads == reader.recurrent.heads &&
@@ -55,8 +55,8 @@ void check_values(const Mixer& reader, Count layer, const Mixer* source, const C
                          layer));
 }
 
-/// Checks that a layer that reads keys and values, or only values, from another layer follows a source layer of
-/// matching shape.
+/// Checks that every layer that reads another layer's keys and values, or only its values, comes after a source layer
+/// of matching shape.
 void check_sharing(const Arch& a, const Check& check) {
   const LayerKinds kinds = layer_kinds(a);
   const auto mixer = [&](Count layer) -> const Mixer& { return a.mixer(kinds[kind_index(kinds, layer)].mixer); };
@@ -110,8 +110,8 @@ void check_ends(const Arch& a, const Check& check) {
              "per-layer inputs and layer scales require serial blocks; remove them");
 }
 
-/// Checks encoders. Encoder layers are bidirectional, with windows of odd length; the decoder layers follow, each with
-/// cross-attention to the encoder's output.
+/// Checks encoders. Encoder layers are bidirectional and have windows of odd length. Decoder layers, if any, come
+/// after them, each with cross-attention to the encoder's output.
 void check_direction(const Arch& a, const Check& check) {
   Count encoder_end = 0;
   for (const LayerKind& kind : layer_kinds(a))
@@ -169,14 +169,14 @@ void check_attention(const Arch& a, const Check& check) {
              "a sliding window requires attention; remove the window");
 }
 
-/// Throws an InputError that names the first common layer if two sets overlap.
+/// Throws an InputError that names the first layer in both sets if they overlap.
 void check_apart(const LayerSet& a, const LayerSet& b, const char* what, const Check& check) {
   const LayerSet both = a.filtered(b, true);
   if (!both.empty()) check.that(false, fmt::format("layer {} has two {}; list it once", both.first(), what));
 }
 
 /// Checks that every layer is in at most one mixer list and one MLP list, and that at least one layer has the model's
-/// own mixer.
+/// default mixer.
 void check_lists(const Arch& a, const Check& check) {
   LayerSet own = LayerSet::all(a.layers);
   for (std::size_t i = 0; i < a.mixers.size(); ++i) {
@@ -234,7 +234,7 @@ void check_experts(const Arch& a, const Check& check) {
              "beside_dense requires serial blocks whose dense MLPs have one width");
 }
 
-/// Number of layers with a dense MLP of the model's own width.
+/// Number of layers with a dense MLP of the model's default width.
 Count dense_layers(const Arch& a) {
   if (a.block == BlockKind::shortcut) return a.layers;
   LayerSet dense = LayerSet::all(a.layers);
@@ -345,7 +345,7 @@ void check_positions(const Arch& a, const Check& check) {
   if (learned || a.added_rows > 0) check_learned_rows(a, check);
 }
 
-/// Checks MTP modules. Their maximum number is the maximum number of draft tokens in one verification pass.
+/// Checks MTP modules. Their number is limited to the maximum number of draft tokens in one verification pass.
 void check_mtp(const Arch& a, const Check& check) {
   const Mtp& m = a.mtp;
   check.size(m.modules, "the number of MTP modules", 0, 16);

@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// Limit on sizes, far above the width, vocabulary or context of any model. Products of four such sizes may overflow,
-/// which the checked arithmetic of calc/units.hpp detects.
+/// Limit on sizes, far above the width, vocabulary or context of any model. Products of several such sizes may
+/// overflow, which the checked arithmetic in calc/units.hpp detects.
 inline constexpr Count max_size = Count{1} << 31;
 
 /// Throws an InputError that names `where` if a size is out of range or options contradict each other.

@@ -18,13 +18,13 @@ bool is_idle(std::string_view word) {
   return std::any_of(std::begin(idle_words), std::end(idle_words), [&](auto idle) { return same_name(idle, word); });
 }
 
-/// `word`, with "SXM4" and "SXM5" shortened to "sxm": each of these sockets belongs to a single generation, which the
-/// rest of the name states.
+/// `word`, with "SXM4" and "SXM5" shortened to "sxm". Each of these sockets belongs to one generation, which the rest
+/// of the name implies.
 std::string_view plain(std::string_view word) {
   return same_name(word, "sxm4") || same_name(word, "sxm5") ? word.substr(0, 3) : word;
 }
 
-/// `name` without the words that affect neither shapes nor peaks.
+/// `name` without words that affect neither shapes nor peaks.
 std::string without_idle_words(std::string_view name) {
   std::string out;
   while (!name.empty()) {

@@ -24,7 +24,8 @@ struct Preset {
   std::vector<std::string> aliases;
 };
 
-/// Compilers are not required to accept literals longer than 65536 bytes.
+/// Maximum length of a string literal in bytes. Compilers are not required to accept literals longer than 65536
+/// bytes.
 constexpr std::size_t longest_literal = 60000;
 
 Preset preset(const std::string& path) {
@@ -80,7 +81,7 @@ std::string definition(const std::string& name, const std::string& text) {
 
 std::string view(const std::string& text) { return fmt::format("std::string_view({})", literal(text)); }
 
-/// Source of the function `name`, which returns the presets, and of the data that it refers to.
+/// Source code of the function `name`, which returns the presets, and of the data that it refers to.
 std::string table(const std::string& name, const std::vector<Preset>& presets) {
   std::string data, rows;
   for (std::size_t i = 0; i < presets.size(); ++i) {
@@ -116,7 +117,7 @@ Presets presets(const std::string& list) {
   return all;
 }
 
-/// Source of name_table().
+/// Source code of name_table().
 std::string names(const std::string& path) {
   const std::string text = json::file_text(path);
   return fmt::format(

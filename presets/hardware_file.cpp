@@ -118,7 +118,7 @@ void read_matmul(Sheet& s) {
 
 void unknown(Sheet& s, std::string_view what) { s.card.unknown.emplace_back(what); }
 
-/// Reads the axes of a torus link. The torus contains all devices of the link.
+/// Reads the axes of a torus link. Their product must be the number of devices on the link.
 void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
   const std::string topology = o.text_or("topology", "");
   if (topology != "torus") {
@@ -148,7 +148,7 @@ void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
   link.wraps = o.has("wraps") ? o.positive("wraps") : 0;
 }
 
-/// Reads "link" or "network". A missing "ranks" is reported as unknown for a link, but not for a network.
+/// Reads "link" or "network". A missing "ranks" is reported as unknown only for a link.
 Link read_link(Sheet& s, const std::string& key) {
   Link link;
   if (!s.file.has(key)) {
@@ -165,7 +165,7 @@ Link read_link(Sheet& s, const std::string& key) {
     link.ranks = o.positive("ranks");
     s.cite(key + ".ranks");
   } else if (key == "link") {
-    link.ranks = 1;  // no group size is known to fit
+    link.ranks = 1;  // unknown number of devices: not used
     unknown(s, "link ranks");
   }
   if (o.has("reduces")) {
@@ -226,7 +226,7 @@ void read_cache_and_power(Sheet& s) {
     unknown(s, "power");
 }
 
-/// A measured fraction of the datasheet peak; 1 if it was not measured.
+/// A measured fraction of a datasheet rate; 1 if it was not measured.
 double share(const Object& o, std::string_view key) {
   const double f = o.number_or(key, 1);
   if (f <= 0 || f > 1)
@@ -258,7 +258,7 @@ void read_cores(const Object& o, const char* key, std::array<CoreRates, peak_cou
   });
 }
 
-/// Fractions by number format; the file has one for all formats or one per format.
+/// Fractions by number format. The file has a single fraction for all formats, or one per format.
 std::array<double, peak_count> shares(const Object& o, const char* key) {
   const json::Value* v = o.find(key);
   if (v == nullptr || !v->is_object()) return for_each_format(share(o, key));
@@ -267,8 +267,8 @@ std::array<double, peak_count> shares(const Object& o, const char* key) {
   return all;
 }
 
-/// PCI Express between cards that are not joined by a bridge, in a server with eight slots; absent if the card has no
-/// bridge.
+/// PCI Express link between cards that are not joined by a bridge, in a server with eight slots. Absent if the card
+/// has no bridge.
 std::optional<Link> link_beyond_bridge(const HardwareCard& card, const Link& link) {
   constexpr Count slots = 8;
   const bool bridge = card.link_type.starts_with("NVLink") && link.ranks > 1 && link.ranks < slots;
@@ -277,8 +277,8 @@ std::optional<Link> link_beyond_bridge(const HardwareCard& card, const Link& lin
 }
 
 /// Reads the link levels: the link inside a node, the network between nodes, and, if the network has "ranks", a spine
-/// that connects such networks. The spine's bandwidth is per device, after oversubscription. Cards with a bridge and no
-/// network reach others over PCI Express.
+/// that connects such networks. The spine's bandwidth is per device, after oversubscription. Cards with a bridge but
+/// no network reach other cards over PCI Express.
 void read_levels(Sheet& s) {
   const Link link = read_link(s, "link"), network = read_link(s, "network");
   if (link.bandwidth.value > 0) s.card.cluster.levels.push(link);

@@ -51,7 +51,8 @@ struct Price {
   bool recalled = false;         ///< from memory rather than looked up
 };
 
-/// Efficiencies that a file states for a device. Fields of `rates` that were not measured have their neutral value.
+/// Measured efficiencies that a file states for a device. Fields of `rates` that were not measured have their neutral
+/// value.
 struct MeasuredRates {
   Achieved rates{};
   std::array<bool, peak_count> products{};  ///< by format
@@ -68,12 +69,12 @@ struct HardwareCard {
   std::string vendor, architecture, form_factor, memory_type, link_type;
   HostSide host;                          ///< as stated in the file
   Cluster cluster;                        ///< the device, and its links from the innermost outward
-  std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates change only the copy in `cluster`
+  std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates modify only the copy in `cluster`
   BytesPerSecond pcie;                    ///< per direction; 0: unknown
-  bool bridged = false;                   ///< a bridge joins a few cards; PCI Express joins the others
+  bool bridged = false;                   ///< a bridge joins a few cards; all others communicate over PCI Express
   double watts = 0;                       ///< 0: unknown
   Bytes driver{}, visible{};              ///< memory that the driver reports, and that a process sees; 0: unknown
-  double usable = 0;                      ///< share of the memory available to a program; 0: unknown, or all
+  double usable = 0;  ///< share of the memory that is available to a program; 0: unknown, or all of it
   std::vector<Price> prices;
   std::vector<std::pair<std::string, std::string>> sources;  ///< "memory.capacity" and its source
   Count unsourced = 0;                                       ///< numbers without a source; 0 in presets

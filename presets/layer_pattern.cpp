@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-/// {"from": first, "every": step}: layers first, first + step, ... up to the last.
+/// Reads {"from": first, "every": step}: layers first, first + step, ... up to the last.
 LayerSet read_steps(const json::Object& o, Count layers) {
   const Count first = o.count("from");
   const Count step = o.positive("every");

@@ -29,7 +29,8 @@ bool exists(std::string_view path) {
   return !path.empty() && fs::exists(fs::path(path), ignored);
 }
 
-/// Whether `text` is meant as a path: it contains '/', has one of these endings, is "-", or names an existing file.
+/// Whether `text` is meant as a path: it contains '/', has a file name extension below, is "-", or names an existing
+/// file.
 bool is_path(std::string_view text) {
   const std::string name = lower(text);
   for (const std::string_view ending : {".json", ".gguf", ".safetensors"})
@@ -37,8 +38,8 @@ bool is_path(std::string_view text) {
   return text == json::standard_input || text.find('/') != std::string_view::npos || exists(text);
 }
 
-/// The preset named by `text`; null if `text` is a path. An existing file takes precedence over a preset with a merely
-/// similar name.
+/// The preset named by `text`; null if `text` is a path. An existing file takes precedence over a preset whose name
+/// is only similar.
 const Builtin* preset_named(std::span<const Builtin> presets, std::string_view text) {
   return exists(text) ? find_builtin(presets, text) : find_meant(presets, text);
 }
@@ -62,7 +63,7 @@ std::string model_path(const std::string& path) {
   return config.string();
 }
 
-/// Throws InputError for weight files whose format does not state shapes, and for weights read through a pipe.
+/// Throws InputError for weight files in formats that do not state shapes, and for weights read through a pipe.
 void refuse_weights(const std::string& where, std::string_view start) {
   static constexpr std::array<std::string_view, 3> endings{".bin", ".pt", ".pth"};
   const bool pickled = std::any_of(endings.begin(), endings.end(), [&](auto e) { return lower(where).ends_with(e); });
@@ -86,7 +87,8 @@ bool is_hardware_file(const json::Value& value) {
   return value.is_object() && value.contains("memory") && value.contains("matmul");
 }
 
-/// Adds the quantization block that ModelOpt, AutoGPTQ and AutoAWQ may write to a separate file in the config's folder.
+/// Adds the quantization block from a separate file in the config's folder, which ModelOpt, AutoGPTQ and AutoAWQ may
+/// write.
 void add_quantization(Document& config) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> files{
       {{"hf_quant_config.json", ""}, {"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}}};
@@ -117,7 +119,7 @@ Document whole_config(const std::string& path) {
   return config;
 }
 
-/// A named size of an architecture, for comparing two descriptions of it.
+/// A size of an architecture and its name, for comparing two descriptions of a model.
 struct NamedSize {
   std::string_view name;
   Count (*of)(const Arch&);
@@ -133,8 +135,8 @@ constexpr std::array saved_sizes{
     NamedSize{"experts", [](const Arch& a) { return a.moe.experts; }},
 };
 
-/// Architecture described by a config.json; absent if it is not supported. This is not an error, because the GGUF file
-/// in the same folder does not need it.
+/// Architecture described by a config.json; absent if the config is not supported. This is not an error, because the
+/// GGUF file in the same folder does not need the config.
 std::optional<Arch> arch_in(const std::string& config) {
   try {
     const Document d = whole_config(config);
@@ -192,7 +194,7 @@ ModelCard checkpoint_card(const std::string& path) {
   return card;
 }
 
-/// Bytes of all tensors of a checkpoint in its config's formats: model, MTP modules and encoders.
+/// Bytes of a checkpoint's model, MTP modules and encoders in the formats that its config states.
 Count stored_bytes(const ModelCard& card) {
   const WeightFormats formats = card.weights.value_or(dtypes::bf16);
   Bytes all = card.media_encoders.bytes();
@@ -215,7 +217,7 @@ std::string absent_note(const AbsentShards& absent, const ModelCard& card) {
                      card.source, compared);
 }
 
-/// The config.json next to missing shards; absent if shards exist or the config is also missing.
+/// The config.json next to missing shards. Absent if the shards exist or the config is also missing.
 std::optional<Document> config_for_absent(const std::optional<AbsentShards>& absent) {
   if (!absent) return std::nullopt;
   const std::optional<std::string> config = config_beside(absent->index);
@@ -293,7 +295,7 @@ json::Value hardware_json(std::string_view name_or_path) {
 
 namespace {
 
-/// A software file, the preset name or path through which it was found, and the requested version.
+/// A software file, the preset name or path by which it was found, and the requested version.
 struct SoftwareDocument {
   Document file;
   std::string word;
@@ -368,7 +370,7 @@ ModelCard model_at(const std::string& path) {
   return import_config(d.value, d.where);
 }
 
-/// Finds a model by name. An existing file takes precedence over a preset with a merely similar name.
+/// Finds a model by name. An existing file takes precedence over a preset whose name is only similar.
 MeantModel model_called(std::string_view name_or_path) {
   if (exists(name_or_path)) return {find_builtin(builtin_models(), name_or_path)};
   return meant_model(name_or_path);

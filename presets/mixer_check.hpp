@@ -1,5 +1,5 @@
 #pragma once
-/// Checks of token mixers. Each error message explains the contradiction in one sentence.
+/// Checks of token mixers. Each error message describes the problem in one sentence.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Reports errors as an InputError that consists of the place and one sentence.
+/// Throws failed checks as an InputError whose message is the place and one sentence.
 class Check {
  public:
   explicit Check(const std::string& where) : where_(where) {}
@@ -20,7 +20,7 @@ class Check {
     if (!good) throw InputError(where_ + ": " + sentence);
   }
   void size(Count value, std::string_view name, Count least = 1, Count most = max_size) const {
-    if (value >= least && value <= most) return;  // formats the message only on failure
+    if (value >= least && value <= most) return;  // the message is formatted only on failure
     that(false, fmt::format("{}: expected a whole number from {} to {}, got {}", name, least, most, value));
   }
 

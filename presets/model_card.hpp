@@ -30,10 +30,10 @@ struct ModelCard {
   std::vector<std::string> caveats;      ///< omissions and assumptions that affect any result
   std::string released{};                ///< "2025-08" or "2026"; empty: unknown
   std::string use{};                     ///< "code" for code models; empty: general
-  std::string origin{};                  ///< of a name that is not a preset: its relation to the preset
+  std::string origin{};                  ///< relation of the user's name to the preset; empty: the preset's name
   std::optional<WeightFormats> weights;  ///< as stored in the checkpoint
   std::optional<DType> products;         ///< operand format of the blocks' matmuls if inputs are also quantized (w8a8)
-  NarrowParts product_parts = NarrowParts::all();  ///< parts with these matmuls; all others multiply in 16 bits
+  NarrowParts product_parts = NarrowParts::all();  ///< parts whose matmuls use `products`; all others use 16 bits
   std::vector<std::string> unread_keys{};          ///< unread keys of the config.json, by path ("text_config.head_dim")
   std::vector<std::string> unknown_keys;  ///< unread config.json keys that may affect a size (import/harmless_keys.hpp)
 };

@@ -147,8 +147,8 @@ void read_mtp(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
-/// The number of layers. Throws InputError if it exceeds max_layers, the capacity of the LayerSets into which patterns
-/// are read.
+/// The number of layers. Throws InputError if it exceeds max_layers, the capacity of the LayerSets that store
+/// patterns.
 Count layer_count(const Object& o) {
   const Count n = o.positive("layers");
   if (n <= max_layers) return n;
@@ -363,7 +363,7 @@ void put_arch(Value& v, const Arch& a) {
   if (a.mtp.modules > 0) v["mtp"] = mtp_json(a.mtp);
 }
 
-/// JSON text of a scalar. Replaces invalid UTF-8, which paths may contain.
+/// JSON text of a scalar. Invalid UTF-8, which paths may contain, is replaced.
 std::string scalar_text(const Value& v) { return v.dump(-1, ' ', false, Value::error_handler_t::replace); }
 
 /// JSON on one line, with a space after every comma and colon.

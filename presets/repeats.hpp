@@ -1,6 +1,6 @@
 #pragma once
-/// Layers that reuse the weights of earlier layers, and embeddings narrower than the layers (ALBERT has both): reading
-/// them from model files, and checks.
+/// Reads and checks two properties of model files: layers that reuse the weights of earlier layers, and embeddings
+/// narrower than the layers. ALBERT has both.
 
 #include "calc/arch.hpp"
 #include "presets/mixer_check.hpp"
@@ -13,8 +13,8 @@ namespace llmcalc {
 Repeats read_repeats(const json::Object& o, Count layers);
 json::Value repeats_json(const Repeats& repeats, Count layers);
 
-/// Throws InputError if a layer differs from the layer that it repeats, if that layer does not exist, or if layers
-/// share data other than the residual stream.
+/// Throws InputError if a layer differs from the layer that it repeats, if the repeated layer does not exist, or if
+/// layers share data other than the residual stream.
 void check_repeats(const Arch& arch, const Check& check);
 
 /// Throws InputError if the model does not have the final norm that its exit gate reads.

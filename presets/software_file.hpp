@@ -69,8 +69,8 @@ struct SoftwareCard {
   std::vector<std::pair<std::string, json::Value>> defaults;  ///< options that the stack sets unless the user does
   std::vector<Component> widens;  ///< frozen 16-bit weights that the stack converts to float32
   Count vocabulary_multiple = 1;  ///< in training, multiple to which a rank's vocabulary rows are padded; 1: no padding
-  std::shared_ptr<const Launch> launch;  ///< words of its launch command or file; absent: unknown
-  std::optional<EngineLaw> server;       ///< memory and limits of a server; absent: vLLM's
+  std::shared_ptr<const Launch> launch;  ///< words of the launch command or keys of the launch file; absent: unknown
+  std::optional<EngineLaw> server;       ///< memory and limits of a server; absent: those of vLLM
   bool gguf_weights = false;             ///< weights are GGUF files, without vision and audio encoders
   bool computes_on_host = false;         ///< runs decode on the host if weights are in host memory
 
@@ -85,7 +85,7 @@ std::string_view word(Launching l);
 /// Reads a file at one version, without "versions" and "parent". Throws InputError if it is invalid.
 SoftwareCard read_software_file(const json::Value& value, const std::string& where);
 
-/// The training stack for this model and plan. Precondition: `software` is for training.
+/// The training stack for a model and plan. Precondition: `software` is for training.
 TrainingStack stack_of(const SoftwareCard& software, const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc

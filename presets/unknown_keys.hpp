@@ -1,5 +1,5 @@
 #pragma once
-/// The note about config.json keys that are not understood.
+/// Note about config.json keys that are not understood.
 
 #include <string>
 

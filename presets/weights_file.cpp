@@ -13,7 +13,7 @@ using json::Value;
 
 namespace {
 
-/// Upper limit on the bytes of a component: 16 bytes per parameter, and 1 GiB for data other than parameters.
+/// Maximum accepted bytes of a component: 16 bytes per parameter, plus 1 GiB for other data.
 Count most_bytes(const Arch& a, Component c, Owner owner) {
   return add(mul(16, component_numbers(a, owner)[c].value), Count{1} << 30);
 }

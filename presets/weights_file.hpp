@@ -6,8 +6,8 @@
 
 namespace llmcalc {
 
-/// { "attention": BYTES, ..., "mtp"?: { "attention": BYTES, ... } }: stored bytes of components that differ from the
-/// bytes implied by the format, for the model and for all its MTP modules together. Without "mtp", modules have the
+/// { "attention": BYTES, ..., "mtp"?: { "attention": BYTES, ... } }: stored bytes of components, if they differ from
+/// those implied by the format, for the model and for all of its MTP modules together. Without "mtp", modules have the
 /// model's bytes per parameter. Precondition: the card has its architecture and formats. Throws InputError if the
 /// object is invalid.
 void read_stored_bytes(const json::Object& o, ModelCard& card);

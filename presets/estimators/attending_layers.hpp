@@ -20,7 +20,7 @@ inline bool caches_keys(const Arch& arch, const LayerKind& kind) {
   return !kind.linear && m.attention != AttentionKind::none && !m.shared_kv;
 }
 
-/// Layers of a kind, in a stage or in the whole model.
+/// Number of layers of a kind, in a stage or in the whole model.
 inline Count layers_held(const LayerKind& kind, const std::optional<ModelChunk>& stage) {
   return stage ? layers_in(kind, *stage) : kind.count;
 }

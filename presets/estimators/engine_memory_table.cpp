@@ -27,8 +27,8 @@ std::optional<Count> count_if_said(const json::Object& o, std::string_view key) 
 
 Bytes from_gib(double gib) { return Bytes(std::llround(gib * 0x1p30)); }
 
-/// Reads a list of objects, each with a source. The last object should have no conditions, so that there is always an
-/// entry that applies.
+/// Reads a list of objects, each with a source. The last object should have no conditions, which guarantees a
+/// matching entry.
 template <typename Line, typename Read>
 std::vector<Line> lines(const json::Object& table, std::string_view key, const Read& read) {
   std::vector<Line> all;
@@ -44,8 +44,8 @@ std::vector<Line> lines(const json::Object& table, std::string_view key, const R
   return all;
 }
 
-/// The first line that meets the condition, otherwise the last line. Each list in the built-in table ends with an
-/// unconditional line.
+/// The first entry that meets the condition, otherwise the last entry. Each list in the built-in table ends with an
+/// unconditional entry.
 template <typename Line, typename Holds>
 const Line& first_line(const std::vector<Line>& all, const Holds& holds) {
   const auto found = std::find_if(all.begin(), all.end(), holds);
@@ -121,7 +121,7 @@ EngineTerms engine_terms(const EngineHost& host) {
 
 namespace {
 
-/// Ratio of a padded size to the size.
+/// Ratio of a padded size to the original size.
 double padded_over(Count size, Count multiple) {
   return static_cast<double>(ceil_div(size, multiple) * multiple) / static_cast<double>(size);
 }

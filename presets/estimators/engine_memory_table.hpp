@@ -46,7 +46,7 @@ struct EngineMemoryTable {
     Bytes least;
     std::string not_named;  ///< empty: any
     Count sequences = 1, pass_tokens = 1;
-    Count whole_prompts_to = 0;  ///< up to this many tokens, a pass is made large enough for the longest request
+    Count whole_prompts_to = 0;  ///< passes are made large enough for the longest request, up to this many tokens
   };
   double visible = 1;
   std::vector<LogitBytes> logit_bytes;
@@ -61,22 +61,22 @@ EngineMemoryTable read_engine_memory_table(const json::Value& value, const std::
 /// The built-in table, which is read on first use.
 const EngineMemoryTable& engine_memory_table();
 
-/// Inputs of vLLM's memory estimate, except the model.
+/// Inputs of vLLM's memory estimate other than the model.
 struct EngineHost {
   std::optional<Count> version;  ///< N of 0.N; absent: the latest
   Count ranks = 1;               ///< tensor-parallel ranks
   const HardwareCard& card;
 };
-/// The terms for logits and libraries; other terms are 0.
+/// The terms for logits and libraries. All other terms are 0.
 EngineTerms engine_terms(const EngineHost& host);
 /// The terms for logits, libraries and the padding of the model's experts.
 EngineTerms engine_terms(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
-/// Bytes by which vLLM pads a rank's mxfp4 experts. The width f per rank and the hidden size h are padded to f' and h',
-/// which multiplies the bytes by f' h' / (f h). 0 in other formats.
+/// Bytes that vLLM adds to a rank's mxfp4 experts as padding. The width f per rank and the hidden size h are padded
+/// to f' and h', which multiplies the bytes by f' h' / (f h). 0 for other formats.
 Bytes expert_padding(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
-/// vLLM's default limits. `longest`: the longest request that it accepts; 0: unknown.
+/// vLLM's default limits. `longest`: tokens of the longest request that it accepts; 0: unknown.
 EngineLimits usual_limits(const EngineHost& host, Count longest);
-/// Bytes of the device's memory that are visible to processes, as stated in its file, or else a typical share.
+/// Bytes of device memory that are visible to processes: as stated in the device's file, otherwise a typical share.
 Bytes visible_memory(const HardwareCard& card);
 
 }  // namespace llmcalc

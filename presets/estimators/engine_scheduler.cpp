@@ -9,14 +9,14 @@ namespace llmcalc {
 
 namespace {
 
-/// Number of layers per group in vLLM's hybrid cache (kv_cache_utils.py): the count of the rarer kind of layer, or of
-/// the other kind if that is less than 1.5 times as large. Incomplete groups are padded.
+/// Number of layers per group in vLLM's hybrid cache (kv_cache_utils.py): the number of layers of the rarer kind, or
+/// of the other kind if that is less than 1.5 times as large. Incomplete groups are padded.
 Count group_layers(Count whole, Count limited) {
   const Count fewer = std::min(whole, limited), more = std::max(whole, limited);
   return 2 * more < 3 * fewer ? more : fewer;
 }
 
-/// Whether all caches, apart from states, are windows of one length: no layer attends to all tokens or keeps pooled
+/// Whether all caches except states are windows of one length, so that no layer attends to all tokens or keeps pooled
 /// keys of tokens outside its window.
 bool has_windows_alone(const Arch& arch, const std::optional<ModelChunk>& stage) {
   bool any = false;
@@ -30,8 +30,8 @@ bool has_windows_alone(const Arch& arch, const std::optional<ModelChunk>& stage)
 }
 
 /// Sets the cache blocks for two kinds of layers that share the cache. A block stores tokens of one group of layers,
-/// and all blocks have the same size in bytes, so the group with fewer bytes per token has longer blocks, by an integer
-/// factor (vLLM, kv_cache_utils.py: unify_kv_cache_spec_page_size).
+/// and all blocks have the same size in bytes. The group with fewer bytes per token therefore has longer blocks, by
+/// an integer factor (vLLM, kv_cache_utils.py: unify_kv_cache_spec_page_size).
 void use_groups(const AttendingLayers& layers, const EngineMemory& memory, SchedulerRules& rules) {
   const Count size = group_layers(layers.whole, layers.limited), all = add(layers.whole, layers.limited);
   rules.whole_groups = ceil_div(layers.whole, size);
@@ -50,8 +50,9 @@ void use_groups(const AttendingLayers& layers, const EngineMemory& memory, Sched
 }
 
 /// Sets the blocks of the cache. A block over all layers becomes one block per group of layers. Layers with chunks
-/// count as whole (vLLM disables its hybrid cache for them, github.com/vllm-project/vllm/issues/16118). If all layers
-/// have a window, they form one group. A state takes blocks according to its bytes.
+/// count as layers with full attention (vLLM disables its hybrid cache for them,
+/// github.com/vllm-project/vllm/issues/16118). If all layers have a window, they form one group. A state occupies
+/// blocks according to its bytes.
 void use_cache(const Arch& arch, const EngineMemory& memory, const std::optional<ModelChunk>& stage,
                SchedulerRules& rules) {
   const AttendingLayers layers = attending_layers(arch, stage);

@@ -10,7 +10,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Reads a parameter's value. The other keys of its JSON object are documentation.
+/// Reads a parameter's value. All other keys of its JSON object are documentation.
 double read_parameter(const json::Object& o, const ParameterCard& card) {
   const double x = o.number_or("value", card.low - 1);
   if (x < card.low || x > card.high)

@@ -1,6 +1,7 @@
 #pragma once
-/// Parts that all estimators share: parameters with bounds, defaults and sources, and prediction intervals. A fit to
-/// published measurements (`llmcalc accuracy KIND --fit FILE`) writes an estimator's file (presets/estimates/).
+/// Parts shared by all estimators: parameters with bounds, defaults and sources, and prediction intervals. An
+/// estimator's file (presets/estimates/) is written by a fit to published measurements (`llmcalc accuracy KIND --fit
+/// FILE`).
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@ struct ParameterCard {
   std::string_view meaning, source;
 };
 
-/// Parameter values in the order of the enum P and of their cards.
+/// Parameter values, in the order of the enum P and of the parameter cards.
 template <typename P, std::size_t n>
 class ParameterValues {
  public:
@@ -41,12 +42,12 @@ class ParameterValues {
   std::array<double, n> values_{};
 };
 
-/// In 90 of 100 cases, a measurement is between estimate / factor and estimate x factor. Families of measurements have
-/// equal weights, and each family is predicted with parameters that were fitted without it.
+/// Interval from estimate / factor to estimate x factor, which covers 90 % of measurements. Families of measurements
+/// have equal weights, and each family is predicted with parameters fitted without it.
 struct EstimateInterval {
   double factor = 1;
   Count families = 0;  ///< number of measurement families in the fit; below 3: no interval
-  double most_faster = std::numeric_limits<double>::infinity();  ///< estimate / bound, as no time is below it
+  double most_faster = std::numeric_limits<double>::infinity();  ///< estimate / bound, since no time is below the bound
   constexpr bool known() const { return families >= 3; }
   /// Largest expected ratio of a measured speed to its estimate.
   constexpr double faster() const { return std::min(factor, most_faster); }
@@ -65,7 +66,7 @@ struct Estimator {
   std::array<EstimateInterval, choices<Class>.size()> intervals{};
   std::array<EstimateInterval, choices<Class>.size()> intervals_once_measured{};  ///< for machines with measured rates
   std::string fitted{};                                                           ///< date and data set of the fit
-  std::vector<std::string> devices{};  ///< devices of the fitted measurements
+  std::vector<std::string> devices{};  ///< devices that occur in the fitted measurements
   /// Whether the fit includes measurements on this device.
   bool measured(std::string_view device) const {
     return std::find(devices.begin(), devices.end(), device) != devices.end();
@@ -89,7 +90,7 @@ std::array<EstimateInterval, choices<Class>.size()> in_order(const IntervalsByCl
   return all;
 }
 
-/// View of an estimator's file as rows. Class names have the order of the intervals.
+/// View of an estimator's file as rows. Class names are in the order of the intervals.
 template <typename Value, typename Interval, typename Text, typename Names>
 struct EstimateRows {
   std::span<const ParameterCard> cards;
@@ -98,7 +99,7 @@ struct EstimateRows {
   std::span<Interval> intervals;
   Text& fitted;
   Names& devices;
-  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator does not have these intervals
+  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator has no such intervals
 };
 using EstimateRead = EstimateRows<double, EstimateInterval, std::string, std::vector<std::string>>;
 using EstimateWritten =

@@ -111,8 +111,9 @@ I matmul_parameter(Chip c) {
   return by_chip[static_cast<std::size_t>(c)];
 }
 
-/// Whether a card is a GeForce of the 30 series or later: "rtx-4090", "RTX 4080 Laptop". Their stated peaks are for
-/// FP32 accumulation. RTX 4000 Ada and RTX 5000 Ada are excluded, because FP32 accumulation does not halve their rate.
+/// Whether a card is a GeForce of the 30 series or later, such as "rtx-4090" or "RTX 4080 Laptop". The stated peaks
+/// of these cards are for FP32 accumulation, which halves their rate. Excludes RTX 4000 Ada and RTX 5000 Ada, whose
+/// rate it does not halve.
 bool is_geforce(const HardwareCard& card) {
   const std::string name = spelling(card.name);
   constexpr std::array<std::string_view, 3> series{"rtx30", "rtx40", "rtx50"};
@@ -129,7 +130,8 @@ bool widens_weights(const Plan& plan) {
   return stored < static_cast<double>(whole_bits(plan.precision.format()));
 }
 
-/// Engines with their own kernels multiply quantized blocks in int8, and some accumulate in fp16.
+/// Highest matmul rate relative to the device's peak in the plan's format. It exceeds 1 for engines whose kernels
+/// multiply quantized blocks in int8 or accumulate in fp16.
 double fastest_products(const HardwareCard& card, const InferenceStack& stack, const Plan& plan) {
   const Device& d = card.cluster.device;
   const double peak = d.peak(plan.precision).value;
@@ -164,8 +166,8 @@ void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a)
   const Achieved measured = a;
   a.launch = a.recorded = a.recorded_backward = {};
   if (launching == Launching::persistent) return;
-  // A measured launch overhead is used for C++ engines, where it is a property of the device; with other software, it
-  // depends on the host.
+  // A measured launch overhead is used only for C++ engines, where it is a property of the device. With other
+  // software, it depends on the host.
   const bool by_device = launching == Launching::recorded || launching == Launching::compiled;
   a.launch = by_device && measured.launch.value > 0 ? measured.launch
                                                     : Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);

@@ -1,6 +1,6 @@
 #pragma once
 /// Estimator of inference. It determines the rates that a device achieves in prefill and decode, from the device's
-/// architecture and the engine. The rows of calc/price.hpp do not change, only the rates at which they are priced.
+/// architecture and the engine. These rates only change how the rows of calc/price.hpp are priced, not the rows.
 ///
 /// A pass depends on at most 40 parameters; no parameter is specific to one type of device. Each has physical bounds
 /// and a default with a public source. `llmcalc accuracy inference --fit` fits them to published measurements,
@@ -67,27 +67,27 @@ struct InferenceParameters : ParameterValues<InferenceParameter, inference_param
   InferenceParameters() : ParameterValues(inference_parameter_cards) {}
 };
 
-/// Classes of devices; those in one class achieve similar fractions of their datasheet rates in inference.
+/// Classes of devices. Devices in one class achieve similar fractions of their datasheet rates in inference.
 enum class Chip : std::uint8_t { ampere, hopper, blackwell, consumer, unified, apple, neuron, gaudi, amd, other };
 Chip chip_of(const HardwareCard& card);
 
 /// How an engine launches the kernels of a decode step.
 enum class Launching : std::uint8_t {
-  recorded,   ///< replays a recording (CUDA graphs), or runs a compiled program
+  recorded,   ///< replays captured CUDA graphs, or runs a compiled program
   compiled,   ///< fused kernels, one by one, from C++ or a compiler
   local,      ///< kernels launched one by one from C++: llama.cpp, Metal
   eager,      ///< PyTorch, one operator at a time
   persistent  ///< one kernel per step
 };
-/// The loop around the passes, which schedules requests, samples tokens and returns text.
+/// Type of the engine's loop around the passes, which schedules requests, samples tokens and returns text.
 enum class ServingLoop : std::uint8_t { none, vllm, vllm_legacy, tensorrt, tensorrt_legacy, server, neuron };
 
 /// Properties of an inference engine that affect time.
 struct InferenceStack {
   Launching launching = Launching::recorded;
   ServingLoop loop = ServingLoop::vllm;
-  bool own_products = false;     ///< prompt matmuls use the engine's kernels, not the vendor's library
-  bool own_collectives = false;  ///< collectives use the engine's kernels, not a library
+  bool own_products = false;     ///< prompt matmuls run in the engine's kernels, not in the vendor's library
+  bool own_collectives = false;  ///< collectives run in the engine's kernels, not in a library
   bool prompts_first = false;    ///< passes contain only prompts while any prompt is waiting (Batching::prompts_first)
   bool half_sums = false;        ///< matmuls accumulate in fp16, which is twice as fast as fp32 on GeForce cards
   bool operator==(const InferenceStack&) const = default;
@@ -97,7 +97,7 @@ struct InferenceStack {
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan);
 
-/// Time per request outside passes in a serving engine.
+/// Time that a serving engine spends on a request outside its passes.
 Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack);
 
 /// Predicted quantities, grouped by accuracy.

@@ -10,8 +10,8 @@
 namespace llmcalc {
 
 struct MemoryParameters {
-  double reserved = 0;    ///< bytes that PyTorch's allocator reserves beyond allocated bytes, relative to these
-  double fragmented = 0;  ///< the same, measured outside the process: all bytes that the allocator ever reserved
+  double reserved = 0;  ///< bytes that PyTorch's allocator reserves but has not allocated, relative to allocated bytes
+  double fragmented = 0;  ///< the same for all bytes that the allocator ever reserved, as seen from outside the process
   double process = 0;     ///< bytes outside any allocator: driver, kernel code, communicators
   bool operator==(const MemoryParameters&) const = default;
 };
@@ -32,7 +32,7 @@ inline constexpr auto choices<MemoryClass> =
 struct MemoryEstimate {
   MemoryParameters parameters{};
   std::array<EstimateInterval, 2> intervals{};
-  std::string fitted{};  ///< date and data of the fit
+  std::string fitted{};  ///< date and data set of the fit
   const EstimateInterval& interval(MemoryClass c) const { return intervals[static_cast<std::size_t>(c)]; }
 };
 /// The built-in estimate, which is read on first use.

@@ -28,7 +28,7 @@ struct MatrixOfLayer {
 /// expert.
 std::string_view role_of(std::string_view name) { return name.substr(name.find_last_of("._") + 1); }
 
-/// Number of elements in the head's matrix on a rank, and in a micro-batch's logits.
+/// Number of elements in a rank's part of the head's matrix, and in a micro-batch's logits.
 struct HeadNumbers {
   Count matrix = 0, logits = 0;
 };
@@ -82,16 +82,16 @@ class RankMemory {
     return at_head - std::min(at_head, activations_alive(m));
   }
 
-  /// Live activations at the peak.
+  /// Bytes of live activations at the peak.
   static Bytes activations_alive(const Memory& m) {
     return alive_beside_states(m) - (m.gathered + m.buckets + m.collective_call + m.transit + m.process);
   }
 
   // ---- TransformerEngine (pytorch/module/base.py, get_dummy_wgrad): if matmuls accumulate weight gradients directly
-  // in main_grad, autograd receives a dummy buffer in the weights' format, which is allocated once per shape and never
-  // freed. Megatron-Core's head (core/tensor_parallel/layers.py) allocates its buffer in every backward pass. The loss
-  // makes a float32 copy of the logits, which softmax overwrites (core/fusions/fused_cross_entropy.py). Unknown: the
-  // buffers of partially frozen models.
+  // in main_grad, autograd receives a dummy buffer in the weights' format, which is allocated once per shape and
+  // never freed. Megatron-Core's head (core/tensor_parallel/layers.py) allocates its buffer in every backward pass.
+  // The loss makes a float32 copy of the logits, which softmax overwrites (core/fusions/fused_cross_entropy.py).
+  // Buffers of partially frozen models are unknown.
 
   void use_transformer_engine(const Memory& m, ProcessMemory& out) const {
     const DType format = working_format(plan_);
@@ -112,8 +112,8 @@ class RankMemory {
     return numbers;
   }
 
-  // ---- Copies of gradients in the optimizer step, which runs after activations are freed. Unknown if the host runs
-  // the step.
+  // ---- Copies of gradients in the optimizer step, which runs after activations are freed. Their size is
+  // unknown if the host runs the step.
 
   void use_update(const Memory& m, Bytes copies, ProcessMemory& out) const {
     if (plan_.offload.optimizer.numerator > 0) return;
@@ -139,12 +139,12 @@ class RankMemory {
   /// bf16 (runtime/bf16_optimizer.py): float32 gradients of all weights on the rank, and autograd's bf16 gradients,
   /// which live until the next backward pass and are each added through a float32 copy. fp16 with ZeRO
   /// (runtime/zero/stage_1_and_2.py, step): the shard's gradients are flattened, then copied to float32. fp16 without
-  /// ZeRO (runtime/fp16/fused_optimizer.py, step): a float32 copy of each gradient, and a flattened copy of all of
-  /// them. A bucket has 5e8 gradients. Unknown: buffers of ZeRO 2 and 3.
+  /// ZeRO (runtime/fp16/fused_optimizer.py, step): a float32 copy of each gradient, and a flattened copy of all
+  /// gradients. A bucket has 5e8 gradients. Buffers of ZeRO 2 and 3 are unknown.
   void use_deepspeed(const Memory& m, ProcessMemory& out) const {
     if (layout_.zero > Zero::optimizer) return;
     const Count shard = ranks(layout_, Group::data);
-    if (plan_.gradient_bytes >= 4)  // the plan's 6 bytes include autograd's gradients
+    if (plan_.gradient_bytes >= 4)  // the 6 bytes of a plan include autograd's gradients
       out.weight_gradients = Bytes(mul(plan_.gradient_bytes == 4 ? 2 : 0, m.trained)) + Bytes(mul(4, largest_matrix()));
     else if (layout_.zero == Zero::none)
       use_update(m, Bytes(mul(8, m.trained)), out);
@@ -200,9 +200,9 @@ class RankMemory {
     });
     return saved;
   }
-  /// Bytes of the loss in addition to 16-bit logits; 0 if the plan already counts more. Eager: the log-softmax of a
-  /// float32 copy, its gradient and the copy's gradient, minus the logits, which have been freed by then. Compiled: the
-  /// gradient of the logits.
+  /// Bytes of the loss in addition to 16-bit logits; 0 if the plan already counts more. In eager mode, these are the
+  /// log-softmax of a float32 copy, its gradient and the copy's gradient, minus the logits, which have been freed by
+  /// then. If the loss is compiled, they are the gradient of the logits.
   Bytes loss_of_titan() const {
     if (plan_.logits.format != LogitFormat::compute) return {};
     return Bytes(mul(head_.logits, p_.compiles_loss ? 2 : 10));
@@ -215,8 +215,8 @@ class RankMemory {
 
   // ---- The whole process.
 
-  /// Workspaces of cuBLAS: PyTorch's, of 32 MiB on Hopper and later or 8.125 MiB on earlier devices
-  /// (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:8, 4096:2:16:8), and TransformerEngine's, of 32 MiB or 4 MiB
+  /// Adds the cuBLAS workspaces. PyTorch's has 32 MiB on Hopper and later or 8.125 MiB on earlier devices
+  /// (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:8, 4096:2:16:8); TransformerEngine's has 32 MiB or 4 MiB
   /// (pytorch/module/base.py, get_cublas_workspace_size_bytes).
   void use_process(ProcessMemory& out) const {
     const Silicon silicon = silicon_of(p_.on);

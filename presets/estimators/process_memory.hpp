@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of a training process under a given software: tensors (calc/memory.hpp) in the formats that the software
+/// Memory of a training process with a given software: tensors (calc/memory.hpp) in the formats that the software
 /// stores, and other allocations by name.
 
 #include <array>
@@ -27,8 +27,8 @@ inline constexpr auto choices<MemoryKind> =
     std::array{Choice{MemoryKind::allocated, "allocated"}, Choice{MemoryKind::reserved, "reserved"},
                Choice{MemoryKind::process, "process"}, Choice{MemoryKind::peak, "peak"}};
 
-/// Memory of one rank in bytes. An absent value is unknown, or the software makes no such allocation; 0 never means
-/// unknown.
+/// Memory of one rank in bytes. A value is absent if it is unknown or if the software makes no such allocation. 0
+/// never means unknown.
 struct ProcessMemory {
   Bytes tensors{};                          ///< states and activations at the peak (calc/memory.hpp)
   std::optional<Bytes> products{};          ///< matmul results saved under per-operator recomputation
@@ -42,7 +42,7 @@ struct ProcessMemory {
   bool operator==(const ProcessMemory&) const = default;
 };
 
-/// A term in addition to the tensors: its name, meaning and source.
+/// A term in addition to the tensors, with its name, meaning and source.
 struct ProcessTerm {
   std::string_view name, label, meaning, source;
   std::optional<Bytes> ProcessMemory::*bytes;
@@ -78,7 +78,7 @@ Bytes needed(const ProcessMemory& m);
 /// Accuracy class of a kind of memory.
 MemoryClass memory_class(MemoryKind kind);
 
-/// A plan on a device, as its software runs it and stores its tensors.
+/// A plan on a device, as the training software runs it and stores its tensors.
 struct TrainedProcess {
   const Arch& arch;
   const HardwareCard& on;
@@ -89,7 +89,7 @@ struct TrainedProcess {
   bool compiles_loss = true;     ///< the loss is compiled with the model, as in torchtitan since 2025
 };
 
-/// Whether terms other than tensors are known for the device; they are for NVIDIA's libraries and tools.
+/// Whether terms other than tensors are known for the device. They are known only for NVIDIA's libraries and tools.
 bool has_known_process(const HardwareCard& card);
 
 /// Memory of the first `stages` ranks of the pipeline, as `kind` defines it.

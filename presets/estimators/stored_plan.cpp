@@ -6,10 +6,10 @@ namespace {
 
 bool is_half(const Plan& p) { return p.precision == dtypes::fp16 || p.precision == dtypes::bf16; }
 
-/// Megatron-LM uses its own attention, which stores scores, unless flash kernels are requested. Dropout is 10 % for
-/// scores and hidden states (megatron/arguments.py: --use-flash-attn, --attention-dropout, --hidden-dropout). The loss
-/// stores the logits in 16 bits, a float32 copy and its softmax (core/tensor_parallel/cross_entropy.py). Gradients of
-/// fp16 weights are accumulated in fp16.
+/// Sets Megatron-LM's defaults. It uses its built-in attention, which stores scores, unless flash kernels are
+/// requested. Dropout is 10 % for scores and hidden states (megatron/arguments.py: --use-flash-attn,
+/// --attention-dropout, --hidden-dropout). The loss stores the logits in 16 bits, a float32 copy and its softmax
+/// (core/tensor_parallel/cross_entropy.py). Gradients of fp16 weights are accumulated in fp16.
 void store_as_megatron(const LeftToSoftware& left, Plan& p) {
   if (left.attention) p.attention = AttentionImpl::naive;
   if (left.dropout) p.dropout = p.attention == AttentionImpl::naive;

@@ -9,21 +9,21 @@ namespace llmcalc {
 /// Training software, grouped by the allocations that it makes; "memory" in a software profile.
 enum class MemorySoftware : std::uint8_t {
   megatron,            ///< Megatron-LM without TransformerEngine
-  megatron_deepspeed,  ///< the same, with DeepSeek's optimizers
+  megatron_deepspeed,  ///< the same, with DeepSpeed's optimizers
   transformer_engine,  ///< Megatron-Core with TransformerEngine's modules
   internevo,
   titan,   ///< torchtitan: FSDP2
   pytorch  ///< other PyTorch software: only the allocator and libraries are known
 };
 
-/// Plan options that the user left open, so that the software determines them.
+/// Plan options that the user left open and that the software therefore determines.
 struct LeftToSoftware {
   bool attention = false;  ///< the attention kernel
   bool dropout = false, logits = false, glu = false, weights = false, gradients = false;
   bool reshard = false;  ///< whether gathered weights are freed after forward
 };
 
-/// The plan with the open options set as the software sets them.
+/// The plan with the open options set to the software's choices.
 Plan stored_plan(Plan p, MemorySoftware software, const LeftToSoftware& left);
 
 /// The layout as the software runs it: in a pipeline, torchtitan keeps gathered weights until the step ends

@@ -1,6 +1,7 @@
 #pragma once
-/// Estimator of a training step. It determines the rates that a device achieves from its architecture and software. The
-/// engine's rows do not change, only the rates at which they are priced (calc/roofline.hpp, calc/step/row_time.hpp).
+/// Estimator of a training step. It determines the rates that a device achieves from its architecture and software.
+/// These rates only change how the engine's rows are priced, not the rows (calc/roofline.hpp,
+/// calc/step/row_time.hpp).
 ///
 /// A step's time depends on at most 40 parameters; no parameter is specific to one type of GPU. Each has physical
 /// bounds and a default with a public source. `llmcalc accuracy training --fit` fits them to published measurements,
@@ -69,7 +70,7 @@ struct TrainingParameters : ParameterValues<TrainingParameter, training_paramete
   TrainingParameters() : ParameterValues(training_parameter_cards) {}
 };
 
-/// Architectures that achieve similar fractions of their peaks.
+/// Classes of architectures. Devices in one class achieve similar fractions of their peaks.
 enum class Silicon : std::uint8_t { volta, ampere, hopper, blackwell, consumer, other };
 /// Class of a device's architecture, from its hardware file.
 Silicon silicon_of(const HardwareCard& card);
@@ -80,7 +81,7 @@ enum class Fusion : std::uint8_t {
   tuned,     ///< TransformerEngine's modules, or other custom kernels: few kernels that are fast to launch
   compiled,  ///< compiler output: torch.compile, XLA
   eager,     ///< PyTorch, operator by operator
-  unfused,   ///< eager with hooks around modules, and float32 between them (DeepSpeed)
+  unfused,   ///< eager, with hooks around modules and float32 tensors between them (DeepSpeed)
   native     ///< one C++ program or a graph, without host overhead
 };
 /// Attention kernels in training.
@@ -110,7 +111,7 @@ Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, c
 /// Runs, grouped by prediction accuracy.
 enum class EstimateClass : std::uint8_t {
   dense,    ///< fully specified runs of dense models
-  assumed,  ///< an assumed input strongly affects time, or the device's architecture was not measured
+  assumed,  ///< an assumed input strongly affects time, or the fit has no measurements on the device's architecture
   experts   ///< mixtures of experts
 };
 template <>
@@ -121,10 +122,11 @@ inline constexpr auto choices<EstimateClass> =
 /// Accuracy class of a run. `assumed`: whether an input that strongly affects time was assumed.
 EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool assumed);
 
-/// Factor for the estimated times of other plans on the same machine and software, given `measured_scale`, the ratio of
-/// estimated to measured throughput of one plan. The factor is its square root, because half of the error is specific
-/// to the run: among the powers 0, 1/4, 1/2, 3/4 and 1, the power 1/2 best predicts left-out runs from others of the
-/// same source (90 % of dense runs within a factor of 1.21, against 1.24 and 1.26 for the powers 1 and 0).
+/// Factor for the estimated times of other plans on the same machine and software, given `measured_scale`, the ratio
+/// of estimated to measured throughput of one plan. The factor is its square root, because half of the error is
+/// specific to the run: of the exponents 0, 1/4, 1/2, 3/4 and 1, 1/2 best predicts left-out runs from other runs of
+/// the same source (90 % of dense runs are within a factor of 1.21, compared with 1.24 and 1.26 for the exponents 1
+/// and 0).
 double rescale(double measured_scale);
 
 /// The fitted estimator: presets/estimates/training.json.

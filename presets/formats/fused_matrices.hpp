@@ -1,6 +1,6 @@
 #pragma once
-/// Matrices that a family's files store fused. Fusing does not affect parameter counts. It affects bytes if a format
-/// has overhead per matrix, and it affects which types llama-quantize chooses.
+/// Matrices that a family's files store fused. Fusion does not affect parameter counts, but it affects bytes if a
+/// format has overhead per matrix, and the types that llama-quantize chooses.
 
 #include <cstdint>
 #include <string_view>
@@ -10,14 +10,14 @@ namespace llmcalc {
 /// Storage of a gated DeltaNet's projections.
 enum class DeltaMatrices : std::uint8_t {
   qkv,        ///< queries, keys and values in one matrix (Qwen3.5)
-  with_gate,  ///< queries, keys, values and gate in one matrix, both per-head projections in another (Qwen3-Next)
+  with_gate,  ///< queries, keys, values and gate in one matrix, the two per-head projections in another (Qwen3-Next)
   apart       ///< separate matrices (OLMo hybrid)
 };
 
 struct FusedMatrices {
   bool qkv = false;            ///< queries, keys and values of attention
   bool lightning_qkv = false;  ///< queries, keys and values of lightning attention
-  bool split_in_gguf = false;  ///< conversion to GGUF splits attention's fused matrix
+  bool split_in_gguf = false;  ///< the conversion to GGUF splits attention's fused matrix
   bool gate_up = false;        ///< both input matrices of a gated MLP; experts store them separately
   bool own_gate = false;       ///< attention's per-channel gate is a separate matrix, not fused with the queries
   DeltaMatrices delta = DeltaMatrices::qkv;

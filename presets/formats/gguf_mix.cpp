@@ -14,8 +14,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Kinds of tensors by operator name. Vectors follow llama.cpp's names and conversion/base.py, prepare_tensors. The
-/// "streams" of an embedding and a head are AltUp's projections.
+/// Kinds of tensors by operator name. Tensors are classified as vectors by llama.cpp's names and conversion/base.py,
+/// prepare_tensors. The "streams" of an embedding and a head are AltUp's projections.
 constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
     {{"embedding.tokens", TensorKind::table},
      {"embedding.per_layer", TensorKind::table},
@@ -61,15 +61,15 @@ constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
 
 bool is_mlp(TensorKind k) { return k == TensorKind::gate || k == TensorKind::up || k == TensorKind::down; }
 
-/// Whether all versions of the family's conversion have kept MTP modules, as blocks after the layers
-/// (conversion/glm.py, deepseek.py, bailingmoe.py). For Qwen 3.5, Step and MiMo, only versions since 2026 keep them.
+/// Whether every version of the family's conversion keeps MTP modules, as blocks after the layers (conversion/glm.py,
+/// deepseek.py, bailingmoe.py). For Qwen 3.5, Step and MiMo, only versions since 2026 keep them.
 bool keeps_modules(std::string_view family) {
   static constexpr std::array<std::string_view, 6> families{"glm4_moe",     "glm4v_moe_text", "glm_moe_dsa",
                                                             "deepseek_v32", "bailing_moe_v2", "bailing_moe_v2_5"};
   return std::find(families.begin(), families.end(), family) != families.end();
 }
 
-/// Number of MTP modules in the family's files.
+/// Number of MTP modules in the model's GGUF files.
 Count modules_in_file(const Arch& a, std::string_view family) { return keeps_modules(family) ? a.mtp.modules : 0; }
 
 /// Differences between a model's files and its operators.
@@ -84,7 +84,7 @@ struct GgufFiles {
     if (family == "bailing_moe") fused.qkv = a.qk_norm != QkNorm::none;
   }
   FusedMatrices fused;
-  bool rwkv;               ///< MLP tensors have other names, which no rule matches
+  bool rwkv;               ///< the MLP tensors have names that no rule matches
   bool router_correction;  ///< "exp_probs_b.bias", one value per expert
   Count modules;           ///< number of MTP modules in the files
 };
@@ -139,7 +139,8 @@ void add_tensors(std::vector<Untyped>& all, const GgufFiles& files, const Mixer&
   add(TensorKind::other, m.heads, m.latent.v_dim, linear->in);
 }
 
-/// Merges each layer's query, key and value parts into one matrix of kind `value`. `all` is in layer order.
+/// Merges each layer's query, key and value parts into one matrix of kind `value`. Precondition: `all` is in layer
+/// order.
 void fuse_parts(std::vector<Untyped>& all) {
   std::vector<Untyped> fused;
   for (const Untyped& u : all) {
@@ -177,8 +178,8 @@ std::vector<Untyped> untyped_tensors(const Arch& a, std::string_view family) {
   return all;
 }
 
-/// Counts the tensors of each kind in order. For kind `value`, the total is the number of such tensors; for other
-/// kinds, it is the number of layers.
+/// Counts the tensors of each kind in order. The total is the number of tensors for kind `value`, and the number of
+/// layers for other kinds.
 class KindTurns {
  public:
   KindTurns(const std::vector<Untyped>& all, Count layers, bool mlps_by_layer)
@@ -227,7 +228,7 @@ WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view 
   return w;
 }
 
-/// Follows src/llama-quant.cpp before fused projections (attn_qkv) were treated as values.
+/// Follows the version of src/llama-quant.cpp that did not yet treat fused projections (attn_qkv) as values.
 std::string_view older_fused_type(const Arch& arch, std::string_view mix, std::string_view family) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> types{
       {{"q3_k_m", "q4_k"}, {"q3_k_l", "q4_k"}, {"iq3_m", "q4_k"}, {"q4_k_m", "q5_k"}, {"q5_k_m", "q6_k"}}};

@@ -24,15 +24,15 @@ std::vector<std::string_view> gguf_mixes();
 bool is_gguf_mix(std::string_view name);
 
 /// All tensors of the model under the mix, by layer. `family`: model_type of the config, which determines the fused
-/// matrices; if empty, there are no fused matrices, and the rules are those of most models. Vectors (norms, biases,
-/// sinks), routers, position tables and small 2-D tensors are in float32. Small matrices that keep their format
-/// (per_layer_model_proj, AltUp's, LAuReL's and RWKV's low-rank matrices) are in 16 bits, as llama.cpp's conversion
-/// writes them. MTP modules are included if all versions of the family's conversion have kept them.
+/// matrices. If it is empty, no matrices are fused and the rules for most models apply. Vectors (norms, biases,
+/// sinks), routers, position tables and small 2-D tensors are in float32. Small matrices that are not quantized
+/// (per_layer_model_proj, the low-rank matrices of AltUp, LAuReL and RWKV) are in 16 bits, as llama.cpp's conversion
+/// writes them. MTP modules are included if every version of the family's conversion keeps them.
 std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix, std::string_view family);
 
-/// Formats and exact bytes of the components under the mix. All tensors of mixed_tensors() are included, even router
-/// correction biases, which are not parameters. Excludes rotary factors, which the files of some models contain, and
-/// the unused key and value matrices in files of Gemma 3n for layers that read an earlier layer's keys and values.
+/// Formats and exact bytes of the components under the mix. Includes all tensors of mixed_tensors(), even router
+/// correction biases, which are not parameters. Excludes rotary factors, which some models' files contain, and Gemma
+/// 3n's unused key and value matrices in layers that read an earlier layer's keys and values.
 WeightFormats gguf_mix(const Arch& arch, std::string_view mix, std::string_view family);
 
 /// The type that llama-quantize assigned to a family's fused query, key and value matrix under this mix until 2025;

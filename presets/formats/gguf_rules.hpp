@@ -23,7 +23,7 @@ enum class TensorKind : std::uint8_t {
   gate,
   up,
   down,
-  part,  ///< queries, keys or values that will be stored in one matrix
+  part,  ///< queries, keys or values that fuse_parts() merges into one matrix
   other
 };
 
@@ -64,7 +64,7 @@ class GgufRules {
   DType base_;
   bool tied_, falcon_;
   Count experts_;
-  bool shared_keys_;  ///< at least four queries per key in the first layer
+  bool shared_keys_;  ///< at least four query heads per key head in the first layer
   bool seventy_;      ///< 80 layers and grouped keys, like Llama 70B
 };
 

@@ -17,7 +17,7 @@ std::size_t row_of(DType t) {
   return row;
 }
 
-/// The format of most elements; absent if there are no elements.
+/// The most common format, by number of elements; absent if there are no elements.
 std::optional<DType> most_of(const std::map<std::size_t, Count>& numbers) {
   std::optional<DType> best;
   Count most = 0;

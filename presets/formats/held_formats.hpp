@@ -26,19 +26,19 @@ class HeldComponents {
   std::array<HeldTensors, component_count> by_{};
 };
 
-/// For each component, the format of most of its elements. A component without tensors gets the format of most
-/// components. A tied head has the token embedding's format.
+/// The most common format among each component's elements. A component without tensors gets the most common format of
+/// the other components. A tied head has the token embedding's format.
 WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch);
 
 /// Records the stored bytes of each component in `weights` if they differ from the bytes implied by its format.
 void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all, Owner owner = Owner::model);
 
-/// For MTP modules without stated bytes: gives each component the same ratio of stored to implied bytes as in the
-/// model.
+/// Sets the bytes of MTP modules for which none are stated: each component gets the model's ratio of stored bytes to
+/// those implied by the format.
 void hold_modules_alike(WeightFormats& weights, const Arch& arch);
 
 /// Weight bytes by component of the model, or of all its MTP modules, on one device. Vectors that a format does not
-/// cover are in bf16. Components with stated checkpoint bytes are still counted in their format.
+/// cover are in bf16. Stated checkpoint bytes are ignored in favor of the format.
 ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights, Owner owner = Owner::model);
 
 /// Weight bytes by component, as stored in the checkpoint.

@@ -24,10 +24,10 @@ DType format_called(const std::string& name, const std::string& where);
 /// "norm", "embedding" (includes positions) and "lm_head": FORMAT }. Format names as in `llmcalc list dtypes`.
 WeightFormats read_weight_formats(const json::Object& o);
 
-/// The JSON object for `weights`; "all" is the format of most components.
+/// The JSON object for `weights`. "all" is the most common format of the components.
 json::Value weight_formats_json(const WeightFormats& weights);
 
-/// All formats as text, with component names for the rarer ones: "bf16", or "mxfp4 (experts), bf16".
+/// All formats as text. Component names follow the less common formats: "bf16", or "mxfp4 (experts), bf16".
 std::string weight_formats_text(const WeightFormats& weights);
 
 }  // namespace llmcalc

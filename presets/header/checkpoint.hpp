@@ -14,7 +14,7 @@ namespace llmcalc {
 struct CheckpointTensor {
   std::string name;
   std::string format;          ///< name in the file: "BF16", "Q4_K"
-  std::optional<DType> dtype;  ///< number format; absent for integer types, which pack values or are not weights
+  std::optional<DType> dtype;  ///< number format; absent for integer types, which hold packed values or no weights
   std::vector<Count> shape;    ///< longest stride first: (out, in) for a matrix
   Count numbers = 0;           ///< number of elements
   Bytes bytes{};
@@ -33,7 +33,7 @@ struct Checkpoint {
   Bytes tensor_bytes() const;
 };
 
-/// Maximum number of tensors: four times the count of the largest known checkpoint.
+/// Maximum number of tensors, four times that of the largest known checkpoint.
 inline constexpr std::size_t max_tensors = std::size_t{1} << 21;
 
 /// Whether a file begins like a weight file: with GGUF's magic, or with the length of a safetensors header and its
@@ -49,7 +49,7 @@ struct AbsentShards {
   std::string index;              ///< its path
   std::optional<Count> stated{};  ///< bytes of all tensors, as stated in the index
 };
-/// The index at `path`, or in the folder `path`, if all of its shards are missing.
+/// The index file at `path` or in the folder `path`, if all of its shards are missing.
 std::optional<AbsentShards> absent_shards(const std::string& path);
 
 /// The checkpoint at `path`: a GGUF file or any part of a split one; a safetensors file, any shard, or an index of

@@ -58,7 +58,7 @@ struct ByComponent {
   }
 };
 
-/// A checkpoint's tensors by component, and its tensors outside the model.
+/// A checkpoint's tensors, divided into those of each component and those outside the model.
 class Holdings {
  public:
   Holdings(const Checkpoint& c, const ModelGroups& groups) {
@@ -109,7 +109,7 @@ void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups&
   if (found != 0 && found != stored) refuse(card, c, fmt::format("{} layers versus {}", stored, found));
 }
 
-/// Whether the tensor is the token embedding rather than another table or matrix of the embedding.
+/// Whether the tensor is the token embedding rather than another table or matrix of the embedding component.
 bool is_token_embedding(const CheckpointTensor& t, const TensorGroup& g) {
   static constexpr std::array<std::string_view, 4> others{"proj", "token_type", "per_layer", "altup"};
   return g.component == Component::embedding && g.parameter && t.shape.size() == 2 && t.dtype &&
@@ -128,21 +128,22 @@ void check_table(const ModelCard& card, const Checkpoint& c, const ModelGroups& 
   }
 }
 
-/// Number of learned values that a GGUF file stores as keys: two of xIELU per layer (llama.cpp, conversion/apertus.py).
+/// Number of learned values that a GGUF file stores as keys: the two scalars of xIELU in each layer (llama.cpp,
+/// conversion/apertus.py).
 Count learned_in_keys(const Checkpoint& c, const Arch& a) {
   return c.is_gguf() && a.activation == Activation::xielu ? mul(2, a.layers) : 0;
 }
 
-/// Number of elements in unrecognized tensors, which may belong to missing parts. Packed tensors may contain any
-/// number.
+/// Maximum number of parameters in unrecognized tensors, which may belong to missing parts. Unlimited if these
+/// tensors are packed.
 Count unrecognized_numbers(const Holdings& all) {
   const auto found = all.beside().find(std::string(unknown_group));
   if (found == all.beside().end()) return 0;
   return found->second.counted ? found->second.parameters : std::numeric_limits<Count>::max();
 }
 
-/// Handles parts of the model without tensors: throws InputError, or adds a caveat if unrecognized tensors may contain
-/// the part.
+/// Checks that every part of the model has tensors. If one has none, adds a caveat if unrecognized tensors may
+/// contain it, and otherwise throws InputError.
 void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
   const Count elsewhere = unrecognized_numbers(all);
@@ -182,7 +183,7 @@ constexpr std::array packed_types{
     PackedType{"nf4", {"U8", "I8"}},
 };
 
-/// Whether at least one tensor may contain values of the format; true for unknown formats.
+/// Whether a tensor of one of these types may contain values of the format. True for unknown formats.
 bool may_hold(const std::set<std::string>& types, DType format) {
   const auto row = std::find_if(packed_types.begin(), packed_types.end(),
                                 [&](const PackedType& p) { return format.name().starts_with(p.format); });
@@ -238,7 +239,7 @@ void check_formats(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Checks the parameter count of each component. Missing parameters may be in unrecognized tensors.
+/// Checks the parameter count of each component, allowing for missing parameters in unrecognized tensors.
 void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
   const Count elsewhere = unrecognized_numbers(all);
@@ -254,8 +255,8 @@ void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Formats by component: the config's if it is quantized or tensors pack values; otherwise the most common format among
-/// the tensors' elements.
+/// Formats by component: those of the config if it is quantized or if tensors pack values; otherwise the most common
+/// format among the tensors' elements.
 WeightFormats stored_formats(const ModelCard& card, const Holdings& all) {
   if (card.weights && (all.packed() || !card.weights->plain())) return card.weights->formats_alone();
   return most_common_formats(all.held(), card.arch);
@@ -293,8 +294,8 @@ bool are_counted(const MediaEncoders& media_encoders, const Holding& h) {
   return h.counted && h.parameters == media_encoders.total();
 }
 
-/// Adds caveats about tensors outside the model. Encoders are counted with the bytes of their tensors, even if the
-/// config does not describe them.
+/// Adds caveats about tensors outside the model. Counts encoders with the bytes of their tensors, even if the config
+/// does not describe them.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside()) {
     const bool seen = name == media_encoders_group;

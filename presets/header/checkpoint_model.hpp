@@ -6,9 +6,10 @@
 
 namespace llmcalc {
 
-/// Adds a checkpoint's contents to a model: the most common format of each component, and the bytes of all tensors.
-/// Caveats list tensors that are unrecognized or outside the model, with their bytes. Throws InputError if the tensors
-/// belong to another model, that is, if the layers, the token embedding or a component's parameter count differ.
+/// Adds a checkpoint's contents to a model: the most common format of each component, the bytes of all tensors, and
+/// caveats that list unrecognized tensors and tensors outside the model with their bytes. Throws InputError if the
+/// tensors belong to another model, that is, if the layers, the token embedding or a component's parameter count
+/// differ.
 void add_checkpoint(ModelCard& card, const Checkpoint& c);
 
 }  // namespace llmcalc

@@ -21,13 +21,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view index_ending = ".safetensors.index.json";
-/// Maximum size of an index in bytes. An index has about 110 bytes per tensor; Kimi-K3's 250,000 matrices, each stored
-/// as three tensors, take 80 MiB.
+/// Maximum size of an index file in bytes. An index has about 110 bytes per tensor; that of Kimi-K3, whose 250,000
+/// matrices are each stored as three tensors, has 80 MiB.
 constexpr std::size_t longest_index = std::size_t{128} << 20;
 
 bool ends(const fs::path& path, std::string_view ending) { return lower(path.string()).ends_with(ending); }
 
-/// Number format of a safetensors dtype; absent for integers, which pack values or are not weights.
+/// Number format of a safetensors dtype; absent for integers, which contain packed values or are not weights.
 std::optional<DType> format_of_dtype(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> known{
       {{"F64", "fp64"}, {"F32", "fp32"}, {"F16", "fp16"}, {"BF16", "bf16"}, {"F8_E4M3", "fp8"}, {"F8_E5M2", "fp8"}}};
@@ -57,7 +57,7 @@ void add_safetensors(Checkpoint& c, const std::string& path) {
 
 using TensorNames = std::vector<std::string_view>;
 
-/// Sorted names of the tensors, starting at index `first`.
+/// Sorted names of the tensors from index `first` on.
 TensorNames names_from(const Checkpoint& c, std::size_t first) {
   TensorNames names;
   for (std::size_t i = first; i < c.tensors.size(); ++i) names.push_back(c.tensors[i].name);
@@ -138,7 +138,7 @@ Checkpoint safetensors_checkpoint(const fs::path& file) {
   return c;
 }
 
-/// The shards named in an index, with the names of their tensors, which are views into `map`. Shards must be in the
+/// The shards named in an index, each with its tensors' names, which are views into `map`. Shards must be in the
 /// index's folder.
 std::map<std::string, TensorNames> shards(const json::Object& map) {
   std::map<std::string, TensorNames> out;
@@ -156,7 +156,7 @@ std::map<std::string, TensorNames> shards(const json::Object& map) {
   return out;
 }
 
-/// Adds a shard, which must contain all tensors that the index assigns to it.
+/// Adds a shard. Throws InputError unless it contains all tensors that the index assigns to it.
 void add_shard(Checkpoint& c, const fs::path& file, TensorNames named) {
   std::error_code failed;
   if (!fs::exists(file, failed))
@@ -199,7 +199,7 @@ Checkpoint indexed_checkpoint(const fs::path& index) {
 
 bool is_index(const fs::path& file) { return ends(file, index_ending); }
 
-/// If the files include an index, removes the shards listed in it, whatever their names.
+/// If `all` includes an index, removes the shards listed in it, whatever their names.
 void drop_shards(std::vector<fs::path>& all) {
   const auto index = std::find_if(all.begin(), all.end(), is_index);
   if (index == all.end() || all.size() == 1) return;
@@ -210,8 +210,9 @@ void drop_shards(std::vector<fs::path>& all) {
   std::erase_if(all, [&](const fs::path& f) { return named.contains(f.filename().string()); });
 }
 
-/// Weight files of a folder: indexes, single safetensors and GGUF files, and the first parts of split ones. Excludes
-/// shards listed in an index, and files in Mistral's own format, which many folders have in addition to Hugging Face's.
+/// Weight files in a folder: indexes, unsplit safetensors and GGUF files, and the first parts of split files.
+/// Excludes shards listed in an index, and files in Mistral's format, which many folders contain in addition to
+/// Hugging Face's.
 std::vector<fs::path> weights_in(const fs::path& folder) {
   std::vector<fs::path> all;
   std::error_code failed;

@@ -58,7 +58,7 @@ constexpr std::array gguf_types{of_format(0, "F32", "fp32"),
                                 of_format(41, "Q1_0", "q1_0"),
                                 of_format(42, "Q2_0", "q2_0")};
 
-/// A tensor and its offset in the data.
+/// A tensor, and its offset within the data section.
 struct PlacedTensor {
   CheckpointTensor tensor;
   std::uint64_t offset = 0;
@@ -153,7 +153,7 @@ json::Value read_pairs(GgufReader& in, std::uint64_t pairs) {
   return keys;
 }
 
-/// Checks the keys of a subsequent file of a split checkpoint: its part number, and its architecture if stated.
+/// Checks the keys of a later file of a split checkpoint: its part number and, if stated, its architecture.
 void check_part(const GgufReader& in, const json::Value& keys, const Checkpoint& c) {
   const json::Object own(keys, in.where());
   const auto number = static_cast<Count>(c.files.size());

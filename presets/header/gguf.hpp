@@ -26,9 +26,9 @@ struct GgufType {
 /// The type with this number, if it exists.
 std::optional<GgufType> gguf_type(std::uint32_t id);
 
-/// Adds the contents of one file to `c`: tensors, bytes, and keys (if the file is split, those of the first part).
-/// Skips vocabularies, which are lists of strings, and other long lists. Throws InputError for a damaged file. Time and
-/// memory are bounded.
+/// Adds the contents of one file to `c`: tensors, bytes and keys. Of a split checkpoint, only the first part's keys
+/// are added. Skips vocabularies, which are lists of strings, and other long lists. Throws InputError for a damaged
+/// file. Time and memory are bounded.
 void add_gguf(Checkpoint& c, const BinaryFile& file);
 
 }  // namespace llmcalc

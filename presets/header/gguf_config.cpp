@@ -46,7 +46,7 @@ Value common(const GgufModel& m, const GgufFamily& f) {
   return c;
 }
 
-/// Sets the file's sliding window, or null if it has none.
+/// Sets the sliding window; null if the file has none.
 void window(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
@@ -55,7 +55,7 @@ void window(const GgufModel& m, Value& c) {
 
 void plain(const GgufModel&, Value&) {}
 
-/// Llama, Mistral and Mixtral share this name in llama.cpp, which does not support their windows.
+/// Llama, and also Mistral and Mixtral, which have the same name in llama.cpp. It does not support their windows.
 void llama(const GgufModel& m, Value& c) {
   c["attention_bias"] = m.in_a_layer("attn_q.bias");
   c["mlp_bias"] = m.in_a_layer("ffn_up.bias");
@@ -126,7 +126,7 @@ void dots1(const GgufModel& m, Value& c) {
   biased_attention(m, c);
   deepseek_experts(m, c);
 }
-/// Ling 2.0: expert_shared_feed_forward_length is the width of one shared expert, or the total width.
+/// Ling 2.0: expert_shared_feed_forward_length is the width of one shared expert or of all of them.
 void bailing_moe2(const GgufModel& m, Value& c) {
   experts(m, c);
   const Count shared = m.count_or("expert_shared_count", 0), width = m.count("expert_feed_forward_length");
@@ -188,7 +188,7 @@ void minimax_m2(const GgufModel& m, Value& c) {
 }
 
 /// github.com/ggml-org/llama.cpp, src/models/minimax-m3.cpp: every layer after the dense ones has experts and an
-/// indexer. Files written by converters that omit the indexer have neither its keys nor its tensors.
+/// indexer. Some converters omit the indexer; their files have neither its keys nor its tensors.
 void minimax_m3(const GgufModel& m, Value& c) {
   minimax_m2(m, c);
   c["dense_intermediate_size"] = m.count("feed_forward_length");

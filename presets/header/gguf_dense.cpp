@@ -54,8 +54,8 @@ void plamo(const GgufModel& m, Value& c) {
   c.erase("num_key_value_heads");
 }
 
-/// A layer of a pruned Llama: no attention if there are no heads, no MLP if the width is 0. Heads without KV heads mean
-/// that a linear layer replaces attention.
+/// A layer of a pruned Llama. It has no attention if there are no heads, and no MLP if the width is 0. If it has
+/// heads but no KV heads, a linear layer replaces attention.
 Value deci_block(const GgufModel& m, Count heads, Count kv, Count width) {
   if (heads > 0 && kv == 0) m.refuse("a layer has a matrix in place of attention, which is not supported");
   Value attention = {{"no_op", heads == 0}}, mlp = {{"no_op", width == 0}};

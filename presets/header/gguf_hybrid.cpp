@@ -12,7 +12,7 @@ namespace {
 
 using json::Value;
 
-/// Converters of Mamba and its hybrids write this value for an unknown context.
+/// Value that converters of Mamba and its hybrids write for an unknown context.
 constexpr Count unknown_context = Count{1} << 20;
 void forget_unknown_context(Value& c) {
   if (c["max_position_embeddings"] == unknown_context) c.erase("max_position_embeddings");
@@ -38,8 +38,8 @@ Count expansion(const GgufModel& m, const Value& c) {
   return inner / hidden;
 }
 
-/// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count the number of key heads. The MTP modules are
-/// those in the file.
+/// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count the number of key heads.
+/// nextn_predict_layers is the number of MTP modules in the file.
 void delta_net(const GgufModel& m, Value& c) {
   c.erase("num_nextn_predict_layers");
   c["mtp_num_hidden_layers"] = m.count_or("nextn_predict_layers", 0);
@@ -76,8 +76,8 @@ void mamba2(const GgufModel& m, Value& c) {
   c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
 }
 
-/// Sets the config's offset and period so that the layers in `with` have a part: one layer in every `period`, starting
-/// at `offset`.
+/// Sets the config's offset and period for a part that only the layers in `with` have: one layer in every `period`,
+/// starting at `offset`.
 void one_in(const GgufModel& m, Value& c, const std::string& name, const std::vector<Count>& with) {
   const Count layers = layers_of(c);
   const Count offset = with.empty() ? 0 : with[0], period = with.size() < 2 ? layers : with[1] - with[0];
@@ -129,7 +129,7 @@ void rwkv7(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// RWKV-6. The converter writes feed_forward_length, and ranks that are derived from the model's width.
+/// RWKV-6. Throws InputError if the low ranks differ from those that follow from the model's width.
 void rwkv6(const GgufModel& m, Value& c) {
   c["head_size"] = m.count("wkv.head_size");
   c.erase("num_attention_heads");
@@ -139,7 +139,7 @@ void rwkv6(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// The mamba_step for which the attention layers are exactly the layers with KV heads (import/recurrent/plamo.cpp).
+/// The mamba_step that gives attention to exactly the layers with KV heads (import/recurrent/plamo.cpp).
 Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count layers) {
   for (Count step = 2; step <= mul(2, layers); ++step) {
     bool same = true;
@@ -152,7 +152,7 @@ Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count laye
   m.refuse("its attention layers do not follow a PLaMo 2 period; pass the model's config.json");
 }
 
-/// PLaMo 2. Layers with KV heads have attention; the others are Mamba scans of ssm.time_step_rank heads. llama.cpp
+/// PLaMo 2. Layers with KV heads have attention; all others are Mamba scans with ssm.time_step_rank heads. llama.cpp
 /// writes no window and caches the keys of all tokens.
 void plamo2(const GgufModel& m, Value& c) {
   const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
@@ -169,7 +169,7 @@ void plamo2(const GgufModel& m, Value& c) {
     m.refuse("its recurrence heads and attention heads differ in width; pass the model's config.json");
 }
 
-/// Mamba-2 sizes under the names that granitemoehybrid and falcon_h1 use.
+/// Sets Mamba-2 sizes under their names in granitemoehybrid and falcon_h1.
 void mamba2_sizes(const GgufModel& m, Value& c) {
   c["mamba_n_heads"] = m.count("ssm.time_step_rank");
   c["mamba_d_head"] = state_head_width(m);

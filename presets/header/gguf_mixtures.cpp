@@ -30,7 +30,7 @@ void mlp_types(const GgufModel& m, Value& c) {
 }
 
 /// DeepSeek-V4. If MTP modules were removed from a file, nextn_predict_layers still counts them, but block_count does
-/// not. The list of ratios continues with the modules' ratios.
+/// not. The list of ratios includes the modules' ratios at its end.
 void deepseek4(const GgufModel& m, Value& c) {
   const Count layers = m.count("block_count");
   if (!m.in_layer(layers_of(c), "nextn.eh_proj.weight")) {
@@ -146,7 +146,7 @@ void mellum(const GgufModel& m, Value& c) {
   mlp_types(m, c);
 }
 
-/// Cohere 2 with experts: a layer has a single norm for all its sub-layers. No key states the kind of norm.
+/// Cohere 2 with experts. A layer has a single norm for all its sub-layers. No key states the kind of norm.
 void cohere2_moe(const GgufModel& m, Value& c) {
   listed_windows(m, c);
   c["prefix_dense_intermediate_size"] = m.count("feed_forward_length");

@@ -44,7 +44,7 @@ class GgufModel {
     const json::Value* v = keys_.find(full(key));
     return v != nullptr && v->is_array();
   }
-  /// The layers marked true or nonzero in a list of flags.
+  /// Reads a list of flags, one per layer: true or a nonzero number.
   std::vector<bool> marks(std::string_view key, Count layers) const {
     const json::Value* v = keys_.find(full(key));
     if (v == nullptr || !v->is_array() || static_cast<Count>(v->size()) < layers)
@@ -107,8 +107,8 @@ inline void copy(const GgufModel& m, json::Value& config, const char* from, cons
   if (m.has(from)) config[to] = m.count(from);
 }
 
-/// Number of the model's layers. largest_of(): the maximum of per-layer numbers, which are 0 in layers without the
-/// part.
+/// Number of layers in the model. largest_of(): the maximum of a per-layer list, whose entries are 0 for layers
+/// without the part.
 inline Count layers_of(const json::Value& config) { return config["num_hidden_layers"].get<Count>(); }
 inline Count largest_of(const std::vector<Count>& all) {
   return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
@@ -120,18 +120,18 @@ inline void experts(const GgufModel& m, json::Value& c, const char* number = "nu
   copy(m, c, "expert_feed_forward_length", "moe_intermediate_size");
 }
 
-/// Sets the widths of latent attention. In newer files, key_length_mla is the width of a head and key_length the width
-/// of the cached row. `value_width`: width of a head's values if no key states it.
+/// Sets the widths of latent attention. In newer files, key_length_mla is the width of a head and key_length that of
+/// the cached row. `value_width`: width of a head's values, used if no key states it.
 void latent_attention(const GgufModel& m, json::Value& c, Count value_width = 0);
 
-/// An architecture's name and keys (github.com/ggml-org/llama.cpp, src/llama-arch.cpp).
+/// An architecture's name, and the function for its keys (github.com/ggml-org/llama.cpp, src/llama-arch.cpp).
 struct GgufFamily {
   std::string_view name, model_type;
   void (*more)(const GgufModel&, json::Value&);
-  bool by_layer = false;  ///< KV heads and MLP widths are lists by layer, which `more` reads
+  bool by_layer = false;  ///< KV heads and MLP widths are per-layer lists, which `more` reads
 };
-/// Families of each file: with recurrences or convolutions; with window layers that are listed or follow a rule; with
-/// experts; without experts; with an encoder.
+/// Tables of families, one per source file: with recurrences or convolutions; with window layers that are listed or
+/// follow a rule; with experts; without experts; with an encoder.
 std::span<const GgufFamily> gguf_hybrids();
 std::span<const GgufFamily> gguf_windowed();
 std::span<const GgufFamily> gguf_mixtures();

@@ -1,5 +1,6 @@
 #pragma once
-/// Sequential reader for the numbers, strings and values of a GGUF file, in blocks and within bounds.
+/// Sequential reader for the numbers, strings and values of a GGUF file. It reads the file in blocks and checks all
+/// bounds.
 
 #include <algorithm>
 #include <array>
@@ -39,11 +40,11 @@ class GgufReader {
   std::uint64_t length() { return version_ == 1 ? number<std::uint32_t>() : number<std::uint64_t>(); }
   /// The next length as a count below 2^63. `what` names it in error messages.
   Count count(const char* what);
-  /// The next length as a number of `what`. Throws InputError if it exceeds `most`.
+  /// The next length, which is the number of `what`. Throws InputError if it exceeds `most`.
   std::uint64_t counted(const char* what, std::uint64_t most);
   /// The next string, of at most `most` bytes, in printable() form.
   std::string text(std::uint64_t most, const char* what);
-  /// The next value with its type: a number, a flag, a string or a list of numbers; absent if it is skipped.
+  /// Reads the next type and value: a number, a flag, a string or a list of numbers. Absent if the value is skipped.
   std::optional<json::Value> value(const std::string& key);
 
   std::uint64_t position() const { return position_; }

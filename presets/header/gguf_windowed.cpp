@@ -1,4 +1,4 @@
-// GGUF architectures whose window layers are listed or follow a rule of the family. Sources for the keys:
+// GGUF architectures whose window layers are listed in the file or follow a rule of the family. Sources for the keys:
 // github.com/ggml-org/llama.cpp, conversion/{gemma,mimo,step3,exaone,afmoe,plamo,muse_glimmer}.py and
 // gguf-py/gguf/constants.py.
 
@@ -21,8 +21,8 @@ std::vector<bool> sliding(const GgufModel& m, Value& c) {
   return slides;
 }
 
-/// Entry in `all` of the first layer with (or, if not `sliding`, without) a window; `otherwise` if there is no such
-/// layer.
+/// Entry in `all` for the first layer with a window or, if `sliding` is false, without one; `otherwise` if there is
+/// no such layer.
 Count of_first(const std::vector<Count>& all, const std::vector<bool>& slides, bool sliding, Count otherwise) {
   const auto at = std::find(slides.begin(), slides.end(), sliding);
   return at == slides.end() ? otherwise : all[static_cast<std::size_t>(at - slides.begin())];
@@ -36,8 +36,8 @@ void per_layer(const GgufModel& m, Value& c) {
   if (width > 0) c["vocab_size_per_layer_input"] = m.side("per_layer_token_embd.weight", 0);
 }
 
-/// Gemma 4: layers without a V matrix use the keys as values. MLPs have one width, or twice that width in layers that
-/// share keys and values.
+/// Gemma 4: layers without a V matrix use the keys as values. All MLPs have the same width, except that layers that
+/// share keys and values may have MLPs twice as wide.
 void gemma4(const GgufModel& m, Value& c) {
   const Count layers = layers_of(c);
   const std::vector<bool> slides = sliding(m, c);
@@ -123,7 +123,7 @@ void afmoe(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
 
-/// PLaMo 3: if the file states a window, all layers except every n-th have it.
+/// PLaMo 3: if the file states a window, every layer except each n-th has it.
 void plamo3(const GgufModel& m, Value& c) {
   c["window_size"] = m.count_or("attention.sliding_window", c["max_position_embeddings"].get<Count>());
   c["sliding_window_pattern"] = m.count_or("attention.sliding_window_pattern", 8);

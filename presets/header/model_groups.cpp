@@ -9,7 +9,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Whether `part` is one of the name's dotted parts.
+/// Whether `part` is one of the dot-separated parts of the name.
 bool has_part(std::string_view name, std::string_view part) {
   for (std::size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
     const std::size_t end = at + part.size();
@@ -23,7 +23,7 @@ bool has_any(std::string_view name, const std::array<std::string_view, N>& parts
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has_part(name, part); });
 }
 
-/// Whether the tensor belongs to T5's decoder, as its prefix in Hugging Face's files or in GGUF indicates.
+/// Whether the tensor belongs to T5's decoder, judging by its prefix in Hugging Face's files or in GGUF.
 bool is_of_decoder(std::string_view name) {
   const bool of_table = name == "decoder.bias" || name == "decoder.weight";  // ModernBERT's
   return !of_table && (name.starts_with("decoder.") || name.starts_with("dec."));
@@ -57,7 +57,7 @@ bool is_shared_expert(const Arch& a, std::string_view name) {
 }
 
 /// Whether the tensor belongs to a head that the model's class does not have. A file contains the heads of the class
-/// that was trained.
+/// with which the model was trained.
 bool is_of_other_class(std::string_view name, const ModelHead& head) {
   if (has_part(name, "pooler")) return !head.pooler;
   if (has_part(name, "seq_relationship")) return !head.sentence_pair;
@@ -74,8 +74,8 @@ ModelGroups::ModelGroups(const Checkpoint& c, const Arch& a)
   }
 }
 
-/// Norm and factors of Gemma 4's router by their names in GGUF (llama.cpp, conversion/gemma.py). In other models, these
-/// names denote the scales of a quantized matrix.
+/// Component of the norm and factors of Gemma 4's router, by their names in GGUF (llama.cpp, conversion/gemma.py). In
+/// other models, these names denote the scales of a quantized matrix.
 std::optional<Component> ModelGroups::router_part(std::string_view name) const {
   if (!arch_.moe.router_scales) return std::nullopt;
   if (name.ends_with(".ffn_gate_inp.scale")) return Component::norm;
@@ -130,8 +130,7 @@ TensorGroup ModelGroups::of(const CheckpointTensor& t) const {
   if (g.of_modules) return of_modules(t, g);
   if (!g.component) return g;
   if (const auto part = router_part(t.name)) return {.component = *part, .name = component_name(*part)};
-  // Granite 4.0 calls a dense MLP "shared_mlp" (hf granitemoehybrid), whether or not there are experts in addition to
-  // it.
+  // Granite 4.0 calls a dense MLP "shared_mlp" (hf granitemoehybrid), even if there are no experts.
   if (g.component == Component::shared_experts && !arch_.has_experts()) {
     g.component = Component::mlp;
     g.name = component_name(Component::mlp);

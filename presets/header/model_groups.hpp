@@ -1,6 +1,6 @@
 #pragma once
-/// The part of a given model to which a checkpoint's tensor belongs: the group implied by its name, or outside the
-/// model if the model has no such part.
+/// Assigns a checkpoint's tensors to the parts of a given model. A tensor belongs to the group implied by its name,
+/// or is outside the model if the model has no such part.
 
 #include <optional>
 
@@ -20,11 +20,12 @@ class ModelGroups {
   std::optional<Count> layer(const CheckpointTensor& t) const;
 
  private:
-  /// Group of an MTP module's tensor; outside the model if the model has no modules or the tensor is a copy of a table.
+  /// Group of an MTP module's tensor. It is outside the model if the model has no modules or if the tensor is a copy
+  /// of a table.
   TensorGroup of_modules(const CheckpointTensor& t, TensorGroup g) const;
   std::optional<Component> router_part(std::string_view name) const;
   const Mixer* mixer(const CheckpointTensor& t) const;
-  /// The reason why the model does not read the tensor; absent if it does.
+  /// Reason that the model does not read the tensor; absent if it does.
   std::optional<std::string_view> unread(const CheckpointTensor& t, const TensorGroup& g) const;
 
   const Arch& arch_;

@@ -15,7 +15,7 @@ namespace {
 
 using Segments = std::vector<std::string>;
 
-/// Dotted parts of a name, in lower case.
+/// Dot-separated parts of a name, in lower case.
 Segments segments_of(std::string_view name) {
   Segments out;
   for (std::size_t from = 0;;) {
@@ -44,14 +44,14 @@ bool is_buffer(const Segments& all) {
   return last == "bias" && (before == "attn" || before == "attention");
 }
 
-/// Whether the tensor is the MLP's second matrix in BERT, "layer.0.output.dense.weight". Attention's output matrix is
-/// under "attention".
+/// Whether the tensor is the MLP's second matrix in BERT, "layer.0.output.dense.weight". The name of attention's
+/// output matrix has "attention" before "output".
 bool is_dense_output(const Segments& all) {
   return all.size() > 3 && all[all.size() - 3] == "output" && before_last(all) == "dense";
 }
 
-/// Place of the tensors that accompany Gemma 4's router: a norm, "router.scale", and a factor per expert. The factors
-/// are counted with the MLP.
+/// Place of the tensors that accompany Gemma 4's router: a norm ("router.scale"), and a factor per expert, which is
+/// counted with the MLP.
 TensorPlace place_beside_router(const Segments& all) {
   if (before_last(all) != "router") return TensorPlace::unknown;
   return all.back() == "scale"              ? TensorPlace::norm
@@ -67,11 +67,12 @@ bool is_gate_of_heads(const Segments& all) {
 /// Whether the tensor computes a reranker's labels in GGUF, "cls.output.weight".
 bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "cls" && all[1] == "output"; }
 
-/// Whether the tensor is ModernBERT's bias after the token embedding, "decoder.bias", which is outside any stack of
+/// Whether the tensor is the bias of ModernBERT's masked-token head, "decoder.bias", which is outside any stack of
 /// layers.
 bool is_table_output(const Segments& all) { return all.size() == 2 && all[0] == "decoder"; }
 
-/// Whether the tensor is AFMoE's gate on attention's output, "self_attn.gate_proj", which is named like an MLP's gate.
+/// Whether the tensor is AFMoE's gate on attention's output, "self_attn.gate_proj", whose name is that of an MLP's
+/// gate.
 bool is_gate_of_attention(const Segments& all) {
   return all.size() > 2 && all[all.size() - 3] == "self_attn" && before_last(all) == "gate_proj";
 }
@@ -130,7 +131,7 @@ bool is_besides(const Segments& all) {
                                                          "nested_quant_map"};
   const auto is_last = [&](const std::string& s) { return std::find(last.begin(), last.end(), s) != last.end(); };
   const std::string& end = all.back();
-  if (end == "bias" && before_last(all) == "gate") return true;  // in DeepSeek's own files
+  if (end == "bias" && before_last(all) == "gate") return true;  // in DeepSeek's original files
   if (is_last(end) || end.ends_with("_scales") || end.starts_with("bitsandbytes")) return true;
   return all.size() > 1 && is_last(all[all.size() - 2]);
 }
@@ -181,8 +182,8 @@ TensorGroup group_at(TensorPlace p) {
 }
 
 /// Component of an MTP module's tensor. The module's head is under "shared_head" (DeepSeek-V3, Step 3.5; in GGUF
-/// "shared_head_head"). Tensors without another place belong to the projection that joins a hidden state and a token's
-/// embedding.
+/// "shared_head_head"). Tensors whose names indicate no other place belong to the projection that joins a hidden
+/// state and a token's embedding.
 std::optional<Component> component_of_module(const Segments& all) {
   static constexpr std::array<std::string_view, 2> heads{"shared_head", "shared_head_head"};
   const TensorPlace p = place_in_layer(all);

@@ -1,5 +1,5 @@
 #pragma once
-/// The part of a model to which a checkpoint's tensor belongs, derived from the tensor's name.
+/// Assigns a checkpoint's tensor to a part of a model, based only on the tensor's name.
 
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ struct TensorGroup {
   std::optional<Component> of_modules{};  ///< component of an MTP tensor in its module
   std::string_view name;  ///< name of the component, "vision and audio", "MTP modules", "buffers" or "not recognized"
   bool parameter =
-      true;  ///< false: rotary factors, a router's correction, data of a quantized matrix other than its values
+      true;  ///< false: rotary factors, a router's correction bias, data of a quantized matrix other than its values
   bool packed = false;  ///< packs several values per element, so the shape does not give the parameter count
 };
 

@@ -65,7 +65,7 @@ constexpr std::array<std::pair<std::string_view, TensorPlace>, 158> known_words{
     {"pre_ln", TensorPlace::norm},
     {"q_weight", TensorPlace::norm},  // PLaMo 2's queries and keys
     {"k_weight", TensorPlace::norm},
-    {"k_k", TensorPlace::norm},  // RWKV-7: this program counts it as a norm of the removed keys
+    {"k_k", TensorPlace::norm},  // RWKV-7: counted as a norm of the removed keys
     {"time_mix_k_k", TensorPlace::norm},
     {"router", TensorPlace::router},
     {"gate", TensorPlace::router},
@@ -171,7 +171,7 @@ constexpr std::array<std::pair<std::string_view, TensorPlace>, 158> known_words{
     {"v_head", TensorPlace::other_head},
 }};
 
-/// Places by prefix of a word. DeepSeek-V4 has weights for its residual streams around every half-layer, and at the
+/// Places by prefix of a word. DeepSeek-V4 has weights for its residual streams around every sub-layer, and at the
 /// end.
 constexpr std::array<std::pair<std::string_view, TensorPlace>, 12> begins{{
     {"hc_head", TensorPlace::lm_head},

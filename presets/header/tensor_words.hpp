@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Places in order of precedence: an expert's norm is classified as a norm and an expert's router as a router, not as
+/// Places in order of precedence: an expert's norm counts as a norm and an expert's router as a router, not as
 /// experts.
 enum class TensorPlace : std::uint8_t {
   buffer,
@@ -30,7 +30,7 @@ enum class TensorPlace : std::uint8_t {
 /// Place indicated by one part of a name, in lower case; unknown if there is none.
 TensorPlace place_of(const std::string& segment);
 
-/// Place that a part indicates only at the start of a name, such as "output" in "output.weight".
+/// Place indicated by a word that has this meaning only at the start of a name, such as "output" in "output.weight".
 TensorPlace place_of_first(const std::string& segment);
 
 }  // namespace llmcalc

@@ -55,7 +55,7 @@ Count Config::count(KeyNames keys, Count otherwise) const { return agreed(keys, 
 Count Config::first_size(KeyNames keys, Count otherwise) const {
   std::string_view found;
   for (const std::string_view key : keys)
-    if (has(key) && found.empty()) found = key;  // reads every key so that all are marked as read
+    if (has(key) && found.empty()) found = key;  // checks every key, which marks all of them as read
   if (!found.empty()) forget(keys);
   return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
 }
@@ -113,8 +113,8 @@ std::vector<Config::Unread> Config::unknown() const {
 
 namespace {
 
-/// Number of layers, under one of `keys` or, since Nemotron-H's class does not save the number, the length of the list
-/// of layers.
+/// Number of layers under one of `keys`. If none is present, the length of the list of layers, since Nemotron-H's
+/// class does not save the number.
 Count layers_of(const Config& c, const Defaults& d, KeyNames keys) {
   const bool said = std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return c.has(key); });
   for (const char* list : {"layers_block_type", "layer_types"})
@@ -179,9 +179,9 @@ Activation activation(const Config& c, KeyNames keys, std::string_view otherwise
 }
 
 Activation named_activation(const Config& c, const std::string& name) {
-  // transformers/activations.py, ACT2FN. Some activations are treated as silu because they have the same cost:
-  // quick_gelu, x sigmoid(1.702 x); swigluoai, the same with a clamped gate, multiplied by the other half + 1 (gpt-oss,
-  // MiniMax-M3); situ (Kimi K3), with both factors bounded by tanh.
+  // transformers/activations.py, ACT2FN. Some activations count as silu because they have the same cost: quick_gelu,
+  // x sigmoid(1.702 x); swigluoai (gpt-oss, MiniMax-M3), which also clamps the gate and multiplies by the other half
+  // + 1; and situ (Kimi K3), which bounds both factors by tanh.
   static constexpr std::array<std::pair<std::string_view, Activation>, 18> known = {{
       {"relu", Activation::relu},
       {"relu2", Activation::relu_squared},

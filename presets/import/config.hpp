@@ -1,6 +1,6 @@
 #pragma once
-/// View of a Hugging Face config.json for the family importers. It supports several names per size, library defaults
-/// for omitted keys, and a distinction between null and absent keys where the library makes one.
+/// View of a Hugging Face config.json for the family importers. It supports several names per size and library
+/// defaults for omitted keys, and distinguishes null from absent keys if the library does.
 
 #include <initializer_list>
 #include <memory>
@@ -23,7 +23,7 @@ struct Defaults {
   bool tied = false;
 };
 
-/// A size that a config omits and for which a family default is used.
+/// A size that a config omits, and the family's default for it.
 struct Assumption {
   std::string key;
   Count value = 0;
@@ -31,7 +31,7 @@ struct Assumption {
 
 class Config {
  public:
-  /// `part`: whether this is a part of a composite config. Such parts omit sizes that equal the defaults of their
+  /// `part`: whether this is a part of a composite config. Such a part omits sizes that equal the defaults of its
   /// class.
   Config(const json::Value& value, std::string where, bool part = false)
       : object_(value, std::move(where)), part_(part) {}
@@ -42,7 +42,7 @@ class Config {
   bool is_null(std::string_view key) const;
 
   /// Size under any of `keys`. Throws InputError if it is null, or if it is absent from a config that is not part of
-  /// another: transformers writes all of these sizes for a complete model.
+  /// another one, since transformers writes all of these sizes for a complete model.
   Count required(KeyNames keys, Count otherwise) const;
   /// Size under any of `keys`. If all are absent, returns `otherwise` and records it unless it is 0 or 1. Throws
   /// InputError if two keys disagree.
@@ -51,7 +51,7 @@ class Config {
   /// Like size(), for a size that may be 0.
   Count count(KeyNames keys, Count otherwise) const;
   Count count(std::string_view key, Count otherwise) const { return count(KeyNames{key}, otherwise); }
-  /// Value of the first of `keys` that is present, even if others differ.
+  /// Value of the first of `keys` that is present, even if the values of others differ.
   Count first_size(KeyNames keys, Count otherwise) const;
   bool flag(std::string_view key, bool otherwise) const { return object_.flag_or(key, otherwise); }
   double number(std::string_view key, double otherwise) const { return object_.number_or(key, otherwise); }
@@ -68,23 +68,23 @@ class Config {
 
   /// Marks keys as known but without effect.
   void ignore(KeyNames keys) const;
-  /// Defaults used for omitted keys, whether or not the model needs them.
+  /// All defaults used for omitted keys, even those that the model does not need.
   const std::vector<Assumption>& assumptions() const { return *assumed_; }
-  /// Removes recorded defaults that are replaced by a list in the config.
+  /// Removes the recorded defaults of `keys`, because other keys in the config replace them.
   void forget(KeyNames keys) const;
   struct Unread {
     std::string_view key;
     const json::Value* value;
   };
-  /// Keys that were never read, with their values; unread() returns only the keys. Excludes keys whose value is null,
-  /// false, 0 or empty.
+  /// Keys that were never read, with their values. Excludes keys whose value is null, false, 0 or empty. unread()
+  /// returns only the keys.
   std::vector<Unread> unread_values() const;
   std::vector<std::string> unread() const;
   /// Unread keys that may change a size (harmless_keys.hpp).
   std::vector<Unread> unknown() const;
-  /// Throws InputError if two values of the same size differ. `one` and `other` are their names in the config.
+  /// Throws InputError if two statements of the same size differ. `one` and `other` are their names in the config.
   void require_equal(std::string_view one, Count n, std::string_view other, Count m) const;
-  /// Like require_equal(), for the value of `key`, if present, and a size derived from other keys.
+  /// Like require_equal(), for the value of `key` (if present) and a size derived from other keys.
   void require_repeated(std::string_view key, std::string_view other, Count size) const;
   /// Throws an InputError of the form "<where>: <sentence>".
   [[noreturn]] void refuse(const std::string& sentence) const;
@@ -108,16 +108,17 @@ std::string named_class(const Config& c);
 /// Whether a value has no effect under any key: null, false, 0 or empty.
 bool says_nothing(const json::Value& v);
 
-/// Layers, widths, heads, vocabulary, context and tying under their common names, with a Llama block: serial,
-/// pre-RMSNorm, gated SiLU, RoPE, no biases. Families then override what differs. `layer_keys`: keys for the number of
-/// layers.
+/// An architecture with Llama's block (serial, pre-RMSNorm, gated SiLU, RoPE, no biases), and layers, widths, heads,
+/// vocabulary, context and tying read from their common keys. Families then override their differences. `layer_keys`:
+/// keys for the number of layers.
 Arch base_arch(const Config& config, const Defaults& defaults,
                KeyNames layer_keys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
 
-/// Only layers, width, vocabulary and tying, for models without attention; `context` is the class's default.
+/// Like base_arch(), but only layers, width, vocabulary and tying, for models without attention. The context is the
+/// class's default.
 Arch sized_arch(const Config& config, const Defaults& defaults);
 
-/// Throws InputError for more layers than an Arch supports. Must precede any use of a LayerSet.
+/// Throws InputError for more layers than an Arch supports. Must be called before any use of a LayerSet.
 void require_layers(const Config& config, Count layers);
 
 /// Activation by its name in hf transformers. Throws InputError for an unknown name.
@@ -126,22 +127,23 @@ Activation named_activation(const Config& config, const std::string& name);
 /// Activation under `hidden_act`, `activation_function` or a similar key.
 Activation activation(const Config& config, KeyNames keys, std::string_view otherwise);
 
-/// Sets a sliding window or chunked attention in `layers`, unless the reach is absent (0) or covers the context.
+/// Sets a sliding window or chunked attention in `layers`, unless the reach is 0 (absent) or covers the whole
+/// context.
 void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);
 
 /// The layers that are not in `set`.
 LayerSet others(const LayerSet& set, Count layers);
 
-/// Sets the mixer of the layers in mixer.layers. If these are all layers, it becomes the model's own mixer. No effect
-/// if there are no layers.
+/// Sets the mixer of the layers in mixer.layers. If these are all layers, it becomes the model's default mixer. No
+/// effect if mixer.layers is empty.
 void set_mixer(Arch& arch, const LayerMixer& mixer);
 
-/// MTP modules as in DeepSeek-V3; `key` states their number. Each has a layer like the model's last one and a norm, and
-/// shares the model's table and head.
+/// MTP modules as in DeepSeek-V3, whose number is under `key`. Each has a layer like the model's last one and a norm,
+/// and shares the model's table and head.
 Mtp modules_like_last(const Config& config, const Arch& arch, std::string_view key = "num_nextn_predict_layers",
                       Count otherwise = 0);
 
-/// Sets the experts, and removes a dense MLP that is no longer used.
+/// Sets the experts. Removes the dense MLP if experts replace it in every layer.
 void set_experts(Arch& arch, const Moe& moe);
 
 }  // namespace llmcalc::import

@@ -24,7 +24,7 @@ Expression::Bytes bytes_that(const Is& is) {
   return all;
 }
 
-/// Bytes matched by \d, \w, \s or, for capital letters, their complements; absent for other letters.
+/// Bytes matched by \d, \w or \s or, for a capital letter, by its complement. Absent for other letters.
 std::optional<Expression::Bytes> named_class(char letter) {
   const char small = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   if (small != 'd' && small != 'w' && small != 's') return std::nullopt;
@@ -42,7 +42,7 @@ struct Repeat {
   std::optional<std::size_t> most = 1;
 };
 
-/// Compiles a pattern to steps, part by part. A repeated part is emitted once per repetition.
+/// Compiles a pattern to steps, part by part. The steps of a repeated part are emitted once per repetition.
 class Writer {
  public:
   explicit Writer(std::string_view pattern) : pattern_(pattern) {
@@ -75,7 +75,8 @@ class Writer {
     return steps_.size() - 1;
   }
 
-  /// a|b|c: before each alternative, a fork to the next one; at the end of each, a jump past the last one.
+  /// Compiles a|b|c. A fork to the next alternative precedes each alternative, and a jump past the last one follows
+  /// it.
   void alternatives() {
     std::vector<std::size_t> ends;
     while (true) {
@@ -104,7 +105,7 @@ class Writer {
     while (more() && !sees("|") && !sees(")")) repeated();
   }
 
-  /// An atom and its repetition. The atom is first compiled once to find its end, then once per repetition.
+  /// Compiles an atom and its repetition. The atom is compiled once to find its end, then once per repetition.
   void repeated() {
     const std::size_t begin = at_, first = steps_.size(), looks = lookaheads_;
     atom();
@@ -136,8 +137,8 @@ class Writer {
     at_ = behind;
   }
 
-  /// Parses ?, *, +, {m}, {m,}, {,n} or {m,n}. A following ? or + affects which match is found, not whether there is
-  /// one.
+  /// Parses ?, *, +, {m}, {m,}, {,n} or {m,n}, and an optional ? or + after it, which affects only which match is
+  /// found.
   Repeat repeat() {
     Repeat r;
     if (take("?"))
@@ -177,8 +178,8 @@ class Writer {
     return n;
   }
 
-  /// One character, class, position or group. Atoms that emit no steps are also counted, to bound repetitions of empty
-  /// parts.
+  /// Compiles one character, class, position or group. Counts atoms, even those without steps, to bound repetitions
+  /// of empty parts.
   void atom() {
     if (++atoms_ > 4 * Expression::most_steps) throw ExpressionError("too many parts");
     const char c = next();
@@ -276,8 +277,8 @@ class Writer {
   std::vector<Step> steps_;
 };
 
-/// Matches steps against a string. No step is tried twice at the same position, since the result would be the same, so
-/// time is proportional to steps x length; lookaheads repeat this at each position.
+/// Matches steps against a string. No step is tried twice at the same position, since the result would be the same.
+/// Time is therefore proportional to steps x length. A lookahead may run such a match at every position.
 class Matcher {
  public:
   Matcher(const std::vector<Step>& steps, std::string_view text)

@@ -1,6 +1,7 @@
 #pragma once
-/// Regular expressions in the syntax of Python's re, matched in linear time, since patterns come from untrusted files.
-/// Configs use lookahead, which RE2 does not support; PCRE2 and std::regex do, but can take exponential time.
+/// Regular expressions in the syntax of Python's re, matched in linear time because patterns come from untrusted
+/// files. Configs use lookahead, which RE2 does not support. PCRE2 and std::regex support it, but can take
+/// exponential time.
 
 #include <bitset>
 #include <cstddef>
@@ -23,8 +24,8 @@ class Expression {
  public:
   static constexpr std::size_t longest = 4096;  ///< maximum length of a pattern in bytes
   static constexpr std::size_t most_steps =
-      2048;  ///< maximum number of instructions, with repeated parts once per repetition
-  static constexpr std::size_t deepest = 32;         ///< maximum nesting depth of parentheses
+      2048;                                   ///< maximum number of steps, counting repeated parts once per repetition
+  static constexpr std::size_t deepest = 32;  ///< maximum nesting depth of parentheses
   static constexpr std::size_t most_lookaheads = 8;  ///< each may read the rest of the text at every position
 
   /// Throws ExpressionError if the pattern is not accepted.
@@ -37,8 +38,8 @@ class Expression {
 
   using Bytes = std::bitset<256>;
   enum class Does : unsigned char { match, byte, fork, jump, begin, end, boundary, no_boundary, ahead, not_ahead };
-  /// A step of the matcher. A fork continues at both the next step and `to`. A lookahead is followed by its own steps,
-  /// which end with a match step just before `to`.
+  /// A step of the matcher. A fork continues at both the next step and `to`. A lookahead's steps follow it and end
+  /// with a match step just before `to`.
   struct Step {
     Does does = Does::match;
     std::size_t to = 0;

@@ -1,7 +1,7 @@
 #pragma once
-/// Models as each family's modeling code builds them from a config. There is one function per config class. The files
-/// in this folder group them by ancestry and cite the source of each rule ("hf": repository huggingface/transformers,
-/// src/transformers/models; "hub": modeling code in a checkpoint's repository).
+/// Families of models, built from a config like in each family's modeling code. There is one function per config
+/// class. The files in this folder group these functions by ancestry and cite the source of each rule ("hf":
+/// repository huggingface/transformers, src/transformers/models; "hub": modeling code in a checkpoint's repository).
 
 #include <string_view>
 #include <vector>
@@ -17,7 +17,7 @@ struct Family {
   Defaults defaults;  ///< layers, hidden, heads, kv_heads, head_dim, mlp, vocabulary, context, tied
 };
 
-/// Families of each file in this folder.
+/// Families defined in each file of this folder.
 std::vector<Family> llama_families();
 std::vector<Family> hunyuan_families();
 std::vector<Family> gpt_families();
@@ -54,8 +54,8 @@ bool names_encoder_alone(const Config& c);
 /// Qwen2ForRewardModel).
 bool names_labels(const Config& c);
 
-/// Sets multi-head latent attention. q_lora_rank null or 0: queries without a low rank. `attention_bias`: bias on the
-/// two down-projections and on o. `defaults`: widths used if no key states them.
+/// Sets multi-head latent attention. Queries have no low rank if q_lora_rank is null or 0. `attention_bias` adds
+/// biases to the two down-projections and to o. `defaults`: widths used if no key states them.
 void latent_attention(const Config& config, Arch& arch, const Latent& defaults);
 
 /// MTP modules that published checkpoints contain but that are outside the model and excluded from all counts.
@@ -69,8 +69,8 @@ UncountedModules uncounted_modules(const Config& config, const Arch& arch);
 /// Whether an ERNIE text config also describes image experts.
 bool has_image_experts(const Config& text);
 
-/// Windows of Granite models with sinks: according to layer_types, or in all layers except every fourth, starting with
-/// the first.
+/// Sets the windows of Granite models with sinks, according to layer_types or else in all layers except every fourth,
+/// starting with the first.
 void set_granite_windows(const Config& config, Arch& arch);
 
 /// Layers with experts in Qwen models: every decoder_sparse_step-th layer, except mlp_only_layers.

@@ -43,7 +43,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_na
                                                                                         {"Yi", "llama"},
                                                                                         {"glm4", "chatglm"}}};
 
-/// Only the letters and digits of `name`, in lower case, so that "mimo_v2" and "MiMoV2" are equal.
+/// The letters and digits of `name` in lower case, which makes "mimo_v2" equal to "MiMoV2".
 std::string plain(std::string_view name) {
   std::string out = lower(name);
   std::erase_if(out, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });

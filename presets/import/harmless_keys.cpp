@@ -9,7 +9,7 @@ namespace {
 
 using Text = std::string_view;
 
-/// Names or endings of keys, separated by spaces, and the reason why they do not affect any size.
+/// Names or endings of keys, separated by spaces, and the reason that these keys affect no size.
 struct KeyGroup {
   Text why, words;
 };

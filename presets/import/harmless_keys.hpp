@@ -7,7 +7,7 @@
 
 namespace llmcalc::import {
 
-/// The reason why a key with this value does not affect any size; empty if it may. Objects have a reason only if their
+/// Reason that a key with this value affects no size; empty if it may affect one. Objects have a reason only if their
 /// content is known.
 std::string_view harmless_reason(std::string_view key, const json::Value& value);
 

@@ -93,8 +93,9 @@ std::string text_type(const std::string& outer) {
   return outer + "_text";
 }
 
-/// Keys that lead to the text part of a composite config: in hf; in hub OpenGVLab/InternVL3-8B and others; in hub
-/// deepseek-ai/deepseek-vl2; in hf qwen2_5_omni and qwen3_omni_moe, whose thinker is itself a composite config.
+/// Path of keys to the text part of a composite config: text_config in hf; llm_config in hub OpenGVLab/InternVL3-8B
+/// and others; language_config in hub deepseek-ai/deepseek-vl2; thinker_config and a further key in hf qwen2_5_omni
+/// and qwen3_omni_moe, whose thinker is also a composite config.
 std::vector<std::string> text_keys(const Config& c) {
   for (const char* key : {"text_config", "llm_config", "language_config"})
     if (c.has(key)) return {key};
@@ -102,8 +103,8 @@ std::vector<std::string> text_keys(const Config& c) {
   return {"thinker_config", "text_config"};
 }
 
-/// The text part of a composite config as a separate config. It inherits "tie_word_embeddings" if it omits that key.
-/// `where` is changed to the part's location.
+/// The text part of a composite config. It inherits "tie_word_embeddings" if it omits that key. Changes `where` to
+/// the part's location.
 json::Value text_part(const Config& outer, std::string& where) {
   const json::Value* part = &outer.value();
   for (const std::string& key : text_keys(outer)) {
@@ -142,9 +143,9 @@ std::string model_name(const Config& c, const std::string& where) {
   return folder.empty() || folder == "." || folder == ".." ? c.text("model_type", "model") : folder;
 }
 
-/// Whether an assumed default is specific to the family and affects the model. Excludes defaults that are derived from
-/// stated sizes (4 x hidden, equal to heads), that are replaced by a list of layers, or that belong to a part that this
-/// model does not have.
+/// Whether an assumed default is specific to the family and affects the model. False for defaults that are derived
+/// from stated sizes (4 x hidden, equal to heads), that a list of layers replaces, or that belong to a part that the
+/// model lacks.
 bool matters(const Config& c, const import::Assumption& assumed, const Arch& a) {
   static constexpr std::array<std::string_view, 11> following = {
       "n_inner",         "ffn_hidden_size",         "num_kv_heads",           "kv_n_heads",
@@ -229,10 +230,10 @@ Arch arch_of(const Family& family, const Config& c) {
   }
 }
 
-/// The head that the class in "architectures" has. A bare model has no head (MistralModel), and label logits are
-/// outside the model (LlamaForSequenceClassification, Qwen2ForRewardModel). ChatGLM's Model has a vocabulary head (hub
-/// THUDM/chatglm3-6b), as do classes with Head in their names (GPT2LMHeadModel). The importers of BERT and its
-/// relatives interpret the class themselves.
+/// Kind of head of the class in "architectures". A bare model has no head (MistralModel), and label logits are
+/// outside the model (LlamaForSequenceClassification, Qwen2ForRewardModel). ChatGLM's Model has a vocabulary head
+/// (hub THUDM/chatglm3-6b), as do classes with Head in their names (GPT2LMHeadModel). For BERT and its relatives, the
+/// importers determine the head.
 enum class ClassHead : std::uint8_t { vocabulary, none, labels };
 ClassHead class_head(const Config& c, const Arch& a) {
   if (import::names_labels(c)) return ClassHead::labels;
@@ -277,10 +278,10 @@ ModelCard import_text(const Config& c) {
   return card;
 }
 
-/// Whether a config that has the text model's sizes at its top level also has processors for images or audio.
+/// Whether a config has processors for images or audio. Such a config has the text model's sizes at its top level.
 bool has_processors(const Config& c) { return c.has("img_processor") || c.has("audio_processor"); }
 
-/// Adds the encoders. Their caveats precede the text model's.
+/// Adds the encoders, with their caveats before those of the text model.
 void take_media_encoders(ModelCard& card, const Config& whole, const Config& text) {
   const bool composite = &whole != &text;
   import::CountedMediaEncoders counted = import::count_media_encoders(whole, card.arch.hidden);
@@ -303,8 +304,8 @@ void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 
-/// Whether another object in the config, that of the text model or an encoder, contains the same value. Older readers
-/// of composite configs expect sizes at the top level.
+/// Whether an object in the config, such as that of the text model or of an encoder, repeats this value. Composite
+/// configs repeat sizes at the top level for older readers.
 bool repeats_part(const Config& whole, const Config::Unread& u) {
   const auto& parts = whole.value();
   return std::any_of(parts.begin(), parts.end(), [&](const json::Value& part) {

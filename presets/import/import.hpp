@@ -12,8 +12,8 @@ namespace llmcalc {
 
 /// The model described by a config.json. For a composite config (vision, audio), this is the text part, with the
 /// parameters of its encoders. Omitted values follow the family's modeling code. Keys without effect are ignored;
-/// unread keys that may have an effect are listed in unknown_keys. Throws InputError rather than guess, for example for
-/// an unknown family.
+/// unread keys that may have an effect are listed in unknown_keys. Throws InputError rather than guessing, for
+/// example for an unknown family.
 ModelCard import_config(const json::Value& config, const std::string& where);
 
 /// A model that the reference transformer can run: the model_type of its text part, its architecture and its numerics.

@@ -33,7 +33,8 @@ bool is_known_word(KeyNames words, std::string_view word) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view one) { return todays(one) == todays(word); });
 }
 
-/// Throws InputError unless the number of entries, `given`, equals the number of layers.
+/// Throws InputError unless `given`, the number of entries, equals the number of layers. `longer`: more entries are
+/// also accepted.
 void require_length(const Config& c, const Arch& a, std::string_view key, std::size_t given, bool longer) {
   const auto n = static_cast<Count>(given);
   if (n < a.layers || (n > a.layers && !longer))

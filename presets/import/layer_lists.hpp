@@ -1,6 +1,6 @@
 #pragma once
-/// Per-layer differences of a model, as listed in a config by one entry per layer or by layer indices. Transformers 5.6
-/// and later save different keys and words than older versions; families read both.
+/// Differences between a model's layers that a config lists, with one entry per layer or by layer indices.
+/// Transformers 5.6 and later save other keys and words than older versions; families read both.
 
 #include <initializer_list>
 #include <optional>
@@ -16,8 +16,8 @@ namespace llmcalc::import {
 std::vector<std::string> todays_words(std::vector<std::string> words);
 
 /// Entries of the list `key`, one per layer, under their current names in transformers; absent if the list is absent.
-/// Throws InputError for words outside `words`, and for a wrong length; `longer`: the list may continue with layers
-/// outside the model.
+/// Throws InputError for a word that is not in `words`, and for a wrong length. `longer`: the list may continue with
+/// entries for layers outside the model.
 std::optional<std::vector<std::string>> layer_words(const Config& config, const Arch& arch, std::string_view key,
                                                     KeyNames words, bool longer = false);
 
@@ -26,15 +26,15 @@ std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, s
                                        std::string_view other = "full_attention", std::string_view key = "layer_types",
                                        bool longer = false);
 
-/// Layers with experts, which mlp_layer_types marks as sparse rather than dense; absent if the list is absent. It may
-/// continue with layers outside the model.
+/// Layers with experts, which mlp_layer_types marks as sparse rather than dense; absent if the list is absent. The
+/// list may continue with entries for layers outside the model.
 std::optional<LayerSet> sparse_typed(const Config& config, const Arch& arch);
 
 /// Throws InputError for a word in the list `key` that is not in `words`.
 void require_words(const Config& config, std::string_view key, KeyNames words);
 
-/// The numbers in the list `key`, one per layer. Throws InputError for a wrong length; `longer`: the list may continue
-/// with layers outside the model.
+/// The numbers in the list `key`, one per layer. Throws InputError for a wrong length. `longer`: the list may
+/// continue with entries for layers outside the model.
 std::vector<Count> counts_per_layer(const Config& config, const Arch& arch, std::string_view key, bool longer = false);
 
 /// Layers with a nonzero entry in the list of numbers `key`; absent if the list is absent.
@@ -56,15 +56,15 @@ struct SaidLayers {
 /// Layers of the first key that is present; absent if all are absent. Throws InputError if two keys disagree.
 std::optional<LayerSet> said_layers(const Config& config, std::initializer_list<SaidLayers> said);
 
-/// The layers in the list if the config has it; otherwise `by_rule`, the layers implied by `keys`. Throws InputError if
-/// the list differs from `by_rule` and one of `keys` is present.
+/// The layers in the list if the config has it, otherwise `by_rule`, which `keys` imply. Throws InputError if the
+/// list differs from `by_rule` and one of `keys` is present.
 LayerSet listed_or(const Config& config, const SaidLayers& list, const LayerSet& by_rule, KeyNames keys);
 
 /// Like listed_or(), for the layers with experts in the list mlp_layer_types.
 LayerSet sparse_or(const Config& config, const Arch& arch, const LayerSet& by_rule, KeyNames keys);
 
-/// Throws InputError for a list that distinguishes layers but was not read by the family: one with an entry per layer,
-/// or one named layer_types or mlp_layer_types, if its entries differ. Must be called after the family has read all its
+/// Throws InputError for an unread list that distinguishes layers, that is, a list with different entries that has
+/// one entry per layer or is named layer_types or mlp_layer_types. Must be called after the family has read all its
 /// keys.
 void refuse_unread_lists(const Config& config, const Arch& arch);
 

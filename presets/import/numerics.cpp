@@ -42,7 +42,7 @@ double yarn_attention_factor(const Config& c, double factor) {
   return m != 0 && all != 0 ? yarn_magnitude(factor, m) / yarn_magnitude(factor, all) : yarn_magnitude(factor, 1);
 }
 
-/// RoPE with the scaling in `c`, which is a rope_scaling or rope_parameters object, and the default base `base`.
+/// RoPE with the scaling in `c`, a rope_scaling or rope_parameters object. `base`: default for the RoPE base.
 Rope stretched(const Config& c, const Arch& a, double base) {
   Rope r{.base = above_zero(c, "rope_theta", base), .scaling = scaling_named(c)};
   if (above_zero(c, "partial_rotary_factor", 1) != 1)
@@ -81,7 +81,7 @@ Numerics gpt2_numerics(const Config& c, const Arch&) {
           .score_scale = c.flag("scale_attn_weights", true) ? 0.0 : 1.0};
 }
 
-/// hf llama/modeling_llama.py, mistral/, qwen2/, qwen3/, and Ouro: only RMSNorms and RoPE.
+/// hf llama/modeling_llama.py, mistral/, qwen2/, qwen3/, and Ouro: only the RMSNorms and RoPE have numerics.
 Numerics llama_numerics(const Config& c, const Arch& a) {
   Numerics n{.norm_epsilon = above_zero(c, "rms_norm_eps", 1e-6)};
   n.rope = n.local_rope = rope_numerics(c, a, 10000);
@@ -103,7 +103,8 @@ Numerics mixtral_numerics(const Config& c, const Arch& a) {
   return n;
 }
 
-/// hf gemma/modeling_gemma.py: norms multiply by 1 + w, and embeddings by the root of the hidden size.
+/// hf gemma/modeling_gemma.py: norms multiply by 1 + w, and embeddings are multiplied by the square root of the
+/// hidden size.
 Numerics gemma_numerics(const Config& c, const Arch& a) {
   Numerics n = llama_numerics(c, a);
   n.unit_offset = true;
@@ -122,8 +123,8 @@ Numerics gemma2_numerics(const Config& c, const Arch& a) {
   return n;
 }
 
-/// hf gemma3/modeling_gemma3.py: like Gemma 2, without soft caps unless the config has them; layers with a window have
-/// a separate RoPE base, which is never scaled.
+/// hf gemma3/modeling_gemma3.py: like Gemma 2, but without soft caps unless the config has them. Layers with a window
+/// have a separate RoPE base without scaling.
 Numerics gemma3_numerics(const Config& c, const Arch& a) {
   if (c.flag("use_bidirectional_attention", false))
     c.refuse("\"use_bidirectional_attention\" is true; the reference transformer has only causal attention");

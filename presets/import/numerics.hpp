@@ -1,5 +1,5 @@
 #pragma once
-/// Numerics of the families whose checkpoints can be run: the scaling factors, caps and rotary embeddings in their
+/// Numerics of the families whose checkpoints can be run: scaling factors, caps and rotary embeddings from their
 /// modeling code, which an Arch does not contain.
 
 #include <string>

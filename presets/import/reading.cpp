@@ -57,7 +57,7 @@ void resize_list(Value& list, std::size_t size) {
   while (list.size() < size) list.push_back(list.back());
 }
 
-/// Whether a string has one capital letter or symbol for each of `layers` layers ("M-M*-").
+/// Whether a string has one capital letter or symbol per layer ("M-M*-").
 bool is_pattern(const Value& v, Count layers) {
   if (!v.is_string() || layers <= 2) return false;
   const std::string& text = v.get_ref<const std::string&>();
@@ -69,7 +69,7 @@ std::string resized(std::string pattern, std::size_t size) {
   return pattern;
 }
 
-/// `object` with the number `key` set to `n`. Lists and strings whose length was the old number are resized.
+/// `object` with the number `key` set to `n`. Resizes lists and strings whose length was the old number.
 Value with_count(const Value& object, const std::string& key, Count n) {
   Value changed = object;
   const Value& said = object.at(key);
@@ -83,7 +83,7 @@ Value with_count(const Value& object, const std::string& key, Count n) {
   return changed;
 }
 
-/// Whether a key affects a part of the model, and not only notes.
+/// Whether a key affects a part of the model rather than only notes.
 bool names_a_part(const std::vector<std::string>& becomes) {
   return std::any_of(becomes.begin(), becomes.end(), [](const std::string& one) { return one != "a note"; });
 }
@@ -97,7 +97,7 @@ void change_twins(Value& object, const std::string& key, const Value& old, Count
       v = other;
 }
 
-/// The list with its first two distinct entries swapped.
+/// The list after swapping its first entry with the first entry that differs from it.
 Value communicated(Value list) {
   for (std::size_t i = 1; i < list.size(); ++i)
     if (list[i] != list[0]) {
@@ -112,7 +112,7 @@ bool is_pattern_of(const Value& object, const Value& text) {
   return std::any_of(object.begin(), object.end(),
                      [&](const Value& v) { return v.is_number_integer() && is_pattern(text, v.get<Count>()); });
 }
-/// The string with its first two distinct letters swapped.
+/// The string after swapping its first letter with the first letter that differs from it.
 std::string swapped_letters(std::string text) {
   const std::size_t other = text.find_first_not_of(text.front());
   if (other != std::string::npos) std::swap(text[0], text[other]);
@@ -139,7 +139,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
     for (const Count other : {2 * n, n + 1, n / 2, n - 1, Count{0}, Count{1}, Count{2}})
       if (other != n && other >= 0) {
         all.push_back(with_count(object, key, other));
-        set(other);  // also without resizing, because a string may have this length by chance
+        set(other);  // also without resizing, because a string may have the old length by coincidence
       }
   } else if (v.is_number()) {
     set(v.get<double>() * 2);
@@ -159,10 +159,10 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
   return all;
 }
 
-/// A reason why a key with `word` in its path does not affect any size.
+/// Reason that a key with `word` in its path affects no size.
 struct Reason {
   std::string_view word, why;
-  bool of_all = false;  ///< applies to all families, not only to those that read the key
+  bool of_all = false;  ///< applies to all families, even those that do not read the key
 };
 constexpr std::array reasons{
     Reason{"architectures", "model_type determines the family", true},
@@ -197,7 +197,7 @@ constexpr std::array reasons{
     Reason{"label2id", "label names", true},
     Reason{"pretraining_tp", "runtime setting", true},
 };
-/// The reason why a key has no effect. `path`: path of the key, including enclosing objects; `read`: whether the
+/// Reason that a key has no effect. `path`: path of the key, including enclosing objects; `read`: whether the
 /// importer read the key.
 std::string why_nothing(const std::string& path, bool read, std::string_view harmless) {
   for (const Reason& r : reasons)
@@ -208,7 +208,7 @@ std::string why_nothing(const std::string& path, bool read, std::string_view har
 
 bool names_module(const std::string& key) { return key.find('.') != std::string::npos; }
 
-/// The keys of an object that name modules, if there are more than 32.
+/// The keys of an object that name modules, if there are more than 32; otherwise empty.
 std::vector<std::string> many_modules(const Value& object) {
   constexpr std::size_t many = 32;
   std::vector<std::string> all;
@@ -279,7 +279,8 @@ class Readings {
       return r;
     }
     bool refused = false, taken = false;
-    // A key that was never read has no effect. Trying other values for many unread keys would be slow.
+    // A key that was never read has no effect. It is not tried, since trying other values for many unread keys would
+    // be slow.
     const bool tried = !is_unread(name);
     for (const Value& other : tried ? others_of(config_.at(at), key) : std::vector<Value>()) {
       const std::optional<PartsByPath> parts = parts_with(at, other);
@@ -312,7 +313,7 @@ class Readings {
     });
   }
 
-  /// Parts that depend on a number that is repeated in an encoder's config ("out_hidden_size"), found by changing both
+  /// Parts that depend on a number that an encoder's config repeats ("out_hidden_size"), found by changing all
   /// occurrences. Returns `otherwise` if that affects no part.
   std::vector<std::string> with_twins(const Pointer& at, const std::string& key,
                                       std::vector<std::string> otherwise) const {

@@ -1,6 +1,6 @@
 #pragma once
-/// The effect of each key of a config.json, found by importing the config with the key changed or removed. The parts of
-/// the model file that then change depend on the key.
+/// The effect of each key of a config.json, found by importing the config with the key changed or removed. A part of
+/// the model file depends on the key if it changes.
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct KeyReading {
   std::string key;                   ///< "text_config.hidden_size"
   std::string value;                 ///< as JSON
   std::vector<std::string> becomes;  ///< parts of the model file that depend on it: "attention.heads 32"
-  std::string why;                   ///< the reason why it has no effect; empty if it has one
+  std::string why;                   ///< reason that the key has no effect; empty if it has an effect
 };
 
 /// Readings of every key of a config, in file order. Objects are listed key by key if any of their keys has an effect.

@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-/// An option's value as words of a command; none for a flag.
+/// An option's value as words of a command; empty for a flag.
 std::string value_words(const json::Value& v) {
   if (v == json::Value(true)) return "";
   if (!v.is_array()) return " " + shell_word(setting_text(v));
@@ -66,7 +66,7 @@ void add_yaml(std::string& s, const json::Value& table, const std::string& inden
   }
 }
 
-/// Whether a Modelfile setting is an environment variable of the server. Such variables are written as comments.
+/// Whether a Modelfile setting is an environment variable of the server, which is written as a comment.
 bool is_variable(std::string_view name) {
   return name.find('_') != std::string_view::npos &&
          std::all_of(name.begin(), name.end(), [](char c) { return c == '_' || (c >= 'A' && c <= 'Z'); });
@@ -98,7 +98,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-/// The line without a comment, which begins with '#' outside quotes.
+/// The line without its comment, which begins at a '#' outside quotes.
 std::string_view without_comment(std::string_view line) {
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {

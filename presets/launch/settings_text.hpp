@@ -9,15 +9,16 @@
 
 namespace llmcalc {
 
-/// The settings as text that ends with a line end. `start`: the words of a command, or lines before a file's keys.
+/// The settings as text with a line break at the end. `start`: the words of a command, or the lines before a file's
+/// keys.
 std::string settings_text(LaunchForm form, const std::string& start, const LaunchSettings& settings);
 
-/// Reads the settings in a file. TOML and YAML: keys with plain values or lists; lists of tables are skipped. A
-/// Modelfile: "FROM", the name of each parameter, and variables of the server in comments ("# OLLAMA_NUM_PARALLEL=4").
-/// Throws an InputError that names `where`.
+/// Reads the settings in a file. In TOML and YAML, these are keys with plain values or lists; lists of tables are
+/// skipped. In a Modelfile, they are "FROM", each parameter, and the server's variables in comments ("#
+/// OLLAMA_NUM_PARALLEL=4"). Throws an InputError that names `where`.
 LaunchSettings read_settings_file(LaunchForm form, std::string_view text, const std::string& where);
 
-/// The value of a word in a file or command: a number, true, false, or a string.
+/// Value that a word in a file or command denotes: a number, true, false, or a string.
 json::Value setting_value(const std::string& text);
 
 }  // namespace llmcalc

@@ -9,8 +9,8 @@ namespace llmcalc {
 
 using ShellCommand = std::vector<std::string>;
 
-/// The commands in a script, each as words without quotes, backslashes and comments. Words are separated by spaces.
-/// Commands end at a line end, ';', '&' or '|'; a backslash before a line end joins two lines. Variables are not
+/// Splits a script into commands, and each command into words at spaces. Removes quotes, backslashes and comments. A
+/// command ends at a line break, ';', '&' or '|'; a backslash before a line break joins two lines. Variables are not
 /// expanded.
 std::vector<ShellCommand> shell_commands(std::string_view script);
 

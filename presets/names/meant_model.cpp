@@ -22,7 +22,7 @@ namespace {
 using Text = std::string_view;
 using WordList = std::vector<std::string>;
 
-/// Words that imply another weight format without naming it, such as containers and programs.
+/// Words that imply another weight format without naming it, such as names of containers and programs.
 constexpr std::array open_words{
     Text("gguf"), Text("ggml"),  Text("mlx"),  Text("bnb"),   Text("exl2"),     Text("exl3"), Text("hqq"),
     Text("aqlm"), Text("quip"),  Text("eetq"), Text("fp4"),   Text("fp6"),      Text("int2"), Text("int3"),
@@ -33,7 +33,7 @@ constexpr std::array open_words{
 constexpr std::array<std::pair<Text, Text>, 5> other_words{
     {{"f32", "fp32"}, {"4bit", "int4"}, {"8bit", "int8"}, {"4-bit", "int4"}, {"8-bit", "int8"}}};
 
-/// A format named by a method and a bit width together.
+/// A format that a method and a bit width name together.
 struct Pair {
   Text method, width, format;
 };
@@ -68,7 +68,7 @@ std::string format_in(const WordList& words, std::size_t i, std::size_t n) {
   return dtype(row) ? row : "";
 }
 
-/// The words of a name: formats, words that only imply a format, and other words.
+/// The words of a name, divided into formats, words that only imply a format, and all others.
 struct SplitName {
   WordList formats{}, open{}, others{};
 };
@@ -100,7 +100,7 @@ bool take(WordList& list, Text word) {
 
 bool has(const WordList& list, Text word) { return std::find(list.begin(), list.end(), word) != list.end(); }
 
-/// Merges a method and a width into one format and, if a mix is named, drops the container's name.
+/// Merges a method and a width into one format and, if a mix is named, removes the container's name.
 void join_pairs(SplitName& s) {
   for (const Pair& p : pairs)
     if (has(s.formats, p.width) && (take(s.formats, p.method) || take(s.open, p.method))) {
@@ -112,7 +112,7 @@ void join_pairs(SplitName& s) {
   s.formats.erase(std::unique(s.formats.begin(), s.formats.end()), s.formats.end());
 }
 
-/// A model that has a preset's shape but other stored formats, which its name does not state.
+/// A model with a preset's shape, whose weights are stored in other formats that its name does not state.
 struct OtherModel {
   Text preset, word, stored;
 };
@@ -164,8 +164,8 @@ WeightFormats formats_called(const ModelCard& card, const std::string& format) {
 
 // ---- The table
 
-/// The row's preset, in the given format if there is one, otherwise in the row's. Throws InputError if no preset has
-/// the model's shape.
+/// The row's preset with the format `given` or, if that is empty, the row's format. Throws InputError if no preset
+/// has the model's shape.
 MeantModel from_row(Text name, const NamedModel& row, const std::string& given) {
   if (row.preset.empty())
     throw InputError(fmt::format("{}: {}{}", in_quotes(name), row.why,
@@ -179,7 +179,7 @@ MeantModel from_row(Text name, const NamedModel& row, const std::string& given) 
   return m;
 }
 
-/// The row for the owner's model, or for the same name without an owner.
+/// The row for the name with its owner or, if there is none, for the name without an owner.
 std::optional<NamedModel> row_of(const TypedName& t, const std::string& tag) {
   const std::string tail = t.name + (tag.empty() ? "" : ":" + tag);
   if (!t.owner.empty())
@@ -187,16 +187,15 @@ std::optional<NamedModel> row_of(const TypedName& t, const std::string& tag) {
   return named_model(tail);
 }
 
-/// The tag without words for a format or for properties that do not affect the shape, such as "70b" for
-/// "70b-instruct-q4_K_M".
+/// The tag without words that name a format or do not affect the shape, such as "70b" for "70b-instruct-q4_K_M".
 std::string size_in_tag(const SplitName& tag) {
   WordList sizes = tag.others;
   for (const Text idle : {"instruct", "chat", "text", "base", "it"}) take(sizes, idle);
   return joined(sizes, 0, sizes.size(), '-');
 }
 
-/// Throws InputError for the name of a family with several sizes. A name spelled as in Ollama ("llama3") refers to its
-/// default size.
+/// Throws InputError for the name of a family with several sizes. A name in Ollama's spelling ("llama3") is accepted
+/// and refers to the default size.
 void refuse_several_sizes(Text name, const TypedName& t) {
   if (!t.owner.empty() || !t.tag.empty() || spelling(name) == lower(name)) return;
   const std::vector<Text> sizes = tagged_presets(t.name);
@@ -230,8 +229,8 @@ bool is_size(Text word) {
   return !word.empty() && word.find_first_not_of("0123456789.") == Text::npos;
 }
 
-/// The preset named by the words or, if there is none, by the words without release marks. Dates are dropped only if a
-/// size remains, since a family may change its size from one release to the next.
+/// The preset named by the words or, if there is none, by the words without marks of a release. Dates are dropped
+/// only if a size remains, since sizes of a family may differ between releases.
 const Builtin* preset_of(WordList words) {
   const auto find = [](const WordList& w) { return find_meant(builtin_models(), joined(w, 0, w.size(), '-')); };
   if (const Builtin* preset = find(words)) return preset;
@@ -243,8 +242,8 @@ const Builtin* preset_of(WordList words) {
   return words.empty() ? nullptr : find(words);
 }
 
-/// Assumes the usual format if the only format word in the name is "gguf", because such repositories contain files in
-/// several formats. Returns whether it did.
+/// Assumes the usual format if the name's only word about formats is "gguf", because such repositories contain files
+/// in several formats. Returns whether it did.
 bool assume_usual_gguf(SplitName& s) {
   if (!s.formats.empty() || s.open != WordList{"gguf"}) return false;
   s.open.clear();

@@ -29,7 +29,7 @@ std::size_t line_start(Text table, std::size_t at) {
   return before == Text::npos ? 0 : before + 1;
 }
 
-/// Address of the source with this number. Sources are few and precede the names.
+/// Address of the source with this number. A linear search suffices, since sources are few and precede the names.
 Text source_of(Text number) {
   const Text table = name_table();
   for (std::size_t at = 0; at < table.size() && table[at] == '#'; at = table.find('\n', at) + 1) {
@@ -48,7 +48,7 @@ std::size_t first_name() {
   return at;
 }
 
-/// Start of the first line whose name is not less than `key`.
+/// Start of the first line whose name is at least `key`.
 std::size_t lower_bound(Text key) {
   const Text table = name_table();
   std::size_t low = first_name(), high = table.size();

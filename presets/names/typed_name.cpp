@@ -11,7 +11,7 @@ namespace {
 
 using Text = std::string_view;
 
-/// Hub addresses; a longer one precedes its own prefixes.
+/// Addresses of model hubs. A longer address precedes its prefixes.
 constexpr std::array hubs{Text("huggingface.co/"),
                           Text("hf.co/"),
                           Text("modelscope.cn/models/"),

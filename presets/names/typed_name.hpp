@@ -1,5 +1,5 @@
 #pragma once
-/// A model name as typed, split into its parts: hub ids and URLs, Ollama tags, names of GGUF files.
+/// Splits a model name as typed (hub id or URL, Ollama tag, name of a GGUF file) into its parts.
 
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@ namespace llmcalc {
 struct TypedName {
   std::string owner{};  ///< "Qwen"; empty: none
   std::string name{};   ///< "Qwen3-30B-A3B-GGUF", "deepseek-r1"
-  std::string tag{};    ///< after a ':': "Q4_K_M", "70b-llama-distill-q8_0"; empty: none, or "latest"
+  std::string tag{};    ///< text after a ':': "Q4_K_M", "70b-llama-distill-q8_0"; empty: none, or "latest"
 
   /// "Qwen/Qwen3-30B-A3B-GGUF", "deepseek-r1:70b".
   std::string whole() const;

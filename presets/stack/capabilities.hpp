@@ -25,7 +25,7 @@ enum class Capability : std::uint8_t {
   context,           ///< methods of context parallelism, by their names in --cp-method
   offload,           ///< activations, optimizer, weights; in inference: weights, experts, kv
   optimizers,        ///< by their names in --optimizer
-  adapters,          ///< training: lora, qlora (on weights below 16 bits)
+  adapters,          ///< in training: lora, qlora (on weights below 16 bits)
   drafts,            ///< speculative decoding: model, mtp
   serving            ///< prefix-cache, pools (disaggregation), adapters, swap
 };
@@ -44,7 +44,7 @@ inline constexpr auto choices<Capability> = std::array{Choice{Capability::device
 
 /// The words that a capability may list.
 std::vector<std::string> capability_words(Capability c);
-/// A word as prose: "tensor parallelism", "ZeRO 3", "zb-v".
+/// A word as text for users: "tensor parallelism", "ZeRO 3", "zb-v".
 std::string capability_text(Capability c, std::string_view word);
 
 class Capabilities {

@@ -34,8 +34,8 @@ struct EngineLaw {
   struct BySize {
     std::optional<Bytes> below;
     Count pass_tokens = 8192;
-    Count graph_batch = 256, graph_batch_tp4 = 512;  ///< largest recorded batch; with at least 4 tensor-parallel ranks
-    std::optional<double> reserved_gib;              ///< replaces the formula with the graphs' batches
+    Count graph_batch = 256, graph_batch_tp4 = 512;  ///< largest captured batch: below tp 4, and from tp 4 on
+    std::optional<double> reserved_gib;              ///< replaces the formula with graph batches
     double reserved_gib_per_rank = 0;
   };
   struct ByRanks {
@@ -58,7 +58,7 @@ EngineLaw read_engine_law(const json::Object& o);
 
 /// The entry of "by_memory" for a device; null if there is no "by_memory".
 const EngineLaw::BySize* size_class(const EngineLaw& law, Bytes memory);
-/// The default share for a device with this memory, for a model on `tensor_ranks` tensor-parallel ranks and `stages`
+/// The default share for a device with this memory and a model on `tensor_ranks` tensor-parallel ranks and `stages`
 /// pipeline stages.
 double default_utilization(const EngineLaw& law, Bytes memory, Count tensor_ranks, Count stages);
 

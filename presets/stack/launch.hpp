@@ -1,6 +1,6 @@
 #pragma once
-/// How a software stack is launched: the words of its command or the keys of its file for each input. A single table
-/// serves both directions, printing (--emit) and reading (--from).
+/// How a software stack is launched: the words of its command or the keys of its file for each input. The same table
+/// is used for printing (--emit) and for reading (--from).
 ///
 /// "launch": { "form":     "command", "toml", "yaml", "json" or "modelfile"
 ///             "start"?:   ["vllm serve {model}", ...]: words of the command; the first is printed, all are read
@@ -31,7 +31,7 @@ namespace llmcalc {
 
 enum class LaunchForm : std::uint8_t { command, toml, yaml, json, modelfile };
 
-/// An option of a command or a key of a file. The value of a flag is true.
+/// An option of a command, or a key of a file. A flag has the value true.
 struct LaunchSetting {
   std::string name;
   json::Value value;
@@ -47,7 +47,7 @@ struct LaunchCase {
 struct LaunchRow {
   std::string key;
   std::vector<std::string> names;    ///< spellings of the setting; the first is printed
-  std::vector<LaunchCase> cases;     ///< empty: the setting's value is the input's own text
+  std::vector<LaunchCase> cases;     ///< empty: the setting has the same text as the input's value
   std::optional<std::string> usual;  ///< "default"
   std::optional<std::string> absent;
 };

@@ -38,7 +38,7 @@ bool is_date(std::string_view text) {
   return true;
 }
 
-/// Whether a version was released by a date. A year or month includes all of its days.
+/// Whether a version was released by the date `by`. A year or a month includes all of its days.
 bool is_released(const SoftwareVersion& v, std::string_view by) {
   return !v.released.empty() && std::string_view(v.released).substr(0, by.size()) <= by;
 }
@@ -60,7 +60,7 @@ std::vector<SoftwareVersion> versions_of(const json::Value& list, const std::str
   return all;
 }
 
-/// Number of entries up to the requested version.
+/// Number of entries up to and including the requested version.
 std::size_t entries_to(const std::vector<SoftwareVersion>& all, std::string_view wanted, const std::string& where) {
   const bool date = is_date(wanted);
   if (!date && numbers_of(wanted).empty())

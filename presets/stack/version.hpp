@@ -2,7 +2,8 @@
 /// Versions of a software file. A name may end with a version: "vllm@0.19", "megatron-lm@24.07", "vllm@2026-03".
 ///
 /// "versions": [{ "version", "released"?, "source", ... }], oldest first. An entry states its differences from the
-/// entry before it, and the first entry those from the file; objects are merged key by key, and null removes a key.
+/// previous entry, and the first entry its differences from the file. Objects are merged key by key, and null removes
+/// a key.
 
 #include <optional>
 #include <string>

@@ -5,7 +5,7 @@ namespace llmcalc::import {
 namespace {
 
 /// hf cohere/modeling_cohere.py: a parallel block with one LayerNorm without bias; `attention_bias` on q, k, v and o;
-/// tied by default. `use_qk_norm` (Command R+) norms q and k with one weight per head and dimension.
+/// tied by default. `use_qk_norm` (Command R+) normalizes q and k with one weight per head and dimension.
 Arch cohere(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.block = BlockKind::parallel;
@@ -18,13 +18,14 @@ Arch cohere(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Cohere 2's attention has no query and key norms.
+/// Throws InputError if the config requests query and key norms, which Cohere 2 does not have.
 void refuse_qk_norm(const Config& c) {
   if (c.flag("use_qk_norm", false))
     c.refuse("\"use_qk_norm\" is true, but Cohere 2 has no query and key norms; set it to false");
 }
 
-/// hf cohere2/modeling_cohere2.py: the same without qk-norm; all but every fourth layer have a sliding window.
+/// hf cohere2/modeling_cohere2.py: the same without query and key norms; all layers except every fourth have a
+/// sliding window.
 Arch cohere2(const Config& c, const Defaults& d) {
   Arch a = cohere(c, d);
   refuse_qk_norm(c);
@@ -35,14 +36,14 @@ Arch cohere2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers with experts: those marked sparse in mlp_layer_types, or all from first_k_dense_replace on.
+/// Layers with experts: those marked sparse in mlp_layer_types, or all layers from first_k_dense_replace on.
 LayerSet cohere_sparse_layers(const Config& c, const Arch& a) {
   const Count first = c.count("first_k_dense_replace", 0);
   return sparse_or(c, a, LayerSet::every(first, 1, a.layers), {"first_k_dense_replace"});
 }
 
-/// Layers with a sliding window, according to layer_types; or all but every prefix_dense_sliding_window_pattern-th of
-/// the first dense layers, and all but every sliding_window_pattern-th of the others.
+/// Layers with a sliding window. Without layer_types, these are the leading dense layers except every
+/// prefix_dense_sliding_window_pattern-th, and the other layers except every sliding_window_pattern-th.
 LayerSet cohere_local_layers(const Config& c, const Arch& a) {
   const Count first = c.count("first_k_dense_replace", 0);
   const Count before = c.size("prefix_dense_sliding_window_pattern", 1), step = c.size("sliding_window_pattern", 4);
@@ -53,9 +54,9 @@ LayerSet cohere_local_layers(const Config& c, const Arch& a) {
   return set;
 }
 
-/// hf cohere2_moe/modeling_cohere2_moe.py: Cohere 2 with experts of intermediate_size, router without bias, and
-/// num_shared_experts fused into one MLP; dense layers have prefix_dense_intermediate_size (absent: intermediate_size).
-/// With rms_norm_eps, norms are RMSNorms.
+/// hf cohere2_moe/modeling_cohere2_moe.py: Cohere 2 with experts of intermediate_size, a router without bias, and
+/// num_shared_experts fused into one MLP; dense layers have prefix_dense_intermediate_size (if absent:
+/// intermediate_size). With rms_norm_eps, norms are RMSNorms.
 Arch cohere2_moe(const Config& c, const Defaults& d) {
   Arch a = cohere(c, d);
   refuse_qk_norm(c);

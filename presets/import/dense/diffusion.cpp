@@ -1,4 +1,4 @@
-// Masked diffusion models, in which a pass predicts all masked tokens of a text with bidirectional attention.
+// Masked diffusion models. Each pass predicts all masked tokens of a text with bidirectional attention.
 
 #include "presets/import/families.hpp"
 
@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Makes attention bidirectional. Removes the head if the class has label logits.
+/// Makes attention bidirectional, and removes the head if the class has label logits.
 void see_both_ways(const Config& c, Arch& a) {
   a.bidirectional = true;
   if (!names_labels(c)) return;
@@ -22,9 +22,9 @@ void refuse_other_llada(const Config& c) {
     if (c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is true, which is not supported");
 }
 
-/// hub inclusionAI/LLaDA-MoE-7B-A1B-Base, modeling_lladamoe.py: bidirectional Llama, with RMSNorms of the head width on
-/// q and k under qk_layernorm; experts of expert_intermediate_size, router without bias, in the layers that
-/// moe_layer_freq marks, MLPs of dense_intermediate_size in the others.
+/// hub inclusionAI/LLaDA-MoE-7B-A1B-Base, modeling_lladamoe.py: bidirectional Llama, with RMSNorms of the head width
+/// on q and k if qk_layernorm is set. Layers marked in moe_layer_freq have experts of expert_intermediate_size and a
+/// router without bias; all others have MLPs of dense_intermediate_size.
 Arch llada_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -43,13 +43,13 @@ Arch llada_moe(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub GSAI-ML/LLaDA-8B-Instruct, modeling_llada.py: bidirectional Llama under OLMo's names; include_qkv_bias on q, k,
-/// v; the table and the untied head have embedding_size rows.
+/// hub GSAI-ML/LLaDA-8B-Instruct, modeling_llada.py: bidirectional Llama with OLMo's key names; include_qkv_bias on
+/// q, k, v; the token embedding and the untied head have embedding_size rows.
 Arch llada(const Config& c, const Defaults& d) {
   if (c.has("num_experts")) return llada_moe(c, d);
   refuse_other_llada(c);
   Defaults own = d;
-  own.context = own.mlp = 0;  // these have other names
+  own.context = own.mlp = 0;  // their keys have other names
   Arch a = base_arch(c, own);
   a.kv_heads = c.size({"n_kv_heads", "num_key_value_heads"}, a.heads);
   a.mlp_width = c.size({"mlp_hidden_size", "intermediate_size"}, d.mlp);

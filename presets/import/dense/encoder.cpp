@@ -9,9 +9,9 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Head of the class that `architectures` names first: `model` plus a suffix such as ForMaskedLM. If it names none, the
-/// head of the bare model, with or without BERT's pooler. Classification heads are outside the model, whether they
-/// follow BERT's pooler or a separate matrix (RobertaClassificationHead).
+/// Head of the first class in `architectures`, whose name is `model` plus a suffix such as ForMaskedLM. Without a
+/// class, the head of the bare model, with or without BERT's pooler. Classification heads are outside the model,
+/// whether they follow BERT's pooler or a separate matrix (RobertaClassificationHead).
 ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
   const std::string named = named_class(c), name = named.empty() ? model + "Model" : named;
   const bool bert = model == "Bert", pools = bert || model == "Albert";
@@ -28,8 +28,8 @@ ModelHead encoder_head(const Config& c, const std::string& model, bool pooler) {
            (bert ? ", " : " or ") + model + "ForMaskedLM" + (bert ? more : ""));
 }
 
-/// Sets what BERT and its relatives have in common: bidirectional attention, biases everywhere, LayerNorms after each
-/// residual sum and after the embedding, learned positions.
+/// Sets the common properties of BERT and its relatives: bidirectional attention, biases everywhere, LayerNorms after
+/// each residual sum and after the embedding, learned positions.
 void make_encoder(Arch& a, const ModelHead& head) {
   a.bidirectional = true;
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
@@ -52,14 +52,14 @@ Arch bert_layers(const Config& c, const Defaults& d, const std::string& model) {
   if (c.text("position_embedding_type", "absolute") != "absolute")
     c.refuse("\"position_embedding_type\": expected absolute, got " + c.text("position_embedding_type", ""));
   Arch a = base_arch(c, d);
-  make_encoder(a, encoder_head(c, model, c.flag("add_pooling_layer", true)));  // hf BertModel's argument
+  make_encoder(a, encoder_head(c, model, c.flag("add_pooling_layer", true)));  // an argument of hf's BertModel
   a.activation = activation(c, {"hidden_act"}, "gelu");
   a.token_types = c.size("type_vocab_size", 2);
   return a;
 }
 Arch bert(const Config& c, const Defaults& d) { return bert_layers(c, d, "Bert"); }
 
-/// BERT with positions that start after the padding position (create_position_ids_from_input_ids). Tokens never use the
+/// BERT whose positions start after the padding position (create_position_ids_from_input_ids). Tokens never use the
 /// rows up to pad_token_id (1), so 514 rows provide 512 positions.
 Arch roberta_layers(const Config& c, const Defaults& d, const std::string& model) {
   Arch a = bert_layers(c, d, model);
@@ -75,8 +75,8 @@ Arch xlm_roberta(const Config& c, const Defaults& d) { return roberta_layers(c, 
 /// hf camembert/modeling_camembert.py.
 Arch camembert(const Config& c, const Defaults& d) { return roberta_layers(c, d, "Camembert"); }
 
-/// hf mpnet/modeling_mpnet.py: BERT without token types, and with a learned bias of scores per head and distance range,
-/// from one table of relative_attention_num_buckets rows; positions start after the padding position, 1, as in RoBERTa.
+/// hf mpnet/modeling_mpnet.py: BERT without token types. Scores have a learned bias per head and distance range, from
+/// one table of relative_attention_num_buckets rows. Positions start after the padding position, 1, as in RoBERTa.
 Arch mpnet(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   make_encoder(a, encoder_head(c, "MPNet", true));
@@ -121,15 +121,15 @@ Arch gte(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Sets an embedding of this width, followed by a biased projection if its width differs from that of the layers.
+/// Sets an embedding of this width, followed by a projection with bias if the layers have another width.
 void set_narrow_ends(Arch& a, Count width) {
   a.embedding_width = width;
   a.narrow_ends = width != a.hidden;
 }
 
-/// hf albert/modeling_albert.py: BERT whose embedding is narrower than its layers, and whose layers run in groups of
-/// inner_group_num (1) with separate weights. The num_hidden_groups (1) groups run in sequence, with run counts that
-/// differ by at most one: run i uses group i num_hidden_groups / num_hidden_layers, rounded down.
+/// hf albert/modeling_albert.py: BERT whose embedding is narrower than its layers. Layers form num_hidden_groups (1)
+/// groups of inner_group_num (1) layers with separate weights. Groups run in sequence, each several times: run i uses
+/// group i num_hidden_groups / num_hidden_layers, rounded down, so run counts differ by at most one.
 Arch albert(const Config& c, const Defaults& d) {
   Arch a = bert_layers(c, d, "Albert");
   a.activation = activation(c, {"hidden_act"}, "gelu_new");
@@ -149,8 +149,9 @@ Arch albert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf electra/modeling_electra.py: BERT without a pooler. Small ELECTRA models have tables narrower than the layers,
-/// followed by a biased projection. ElectraForPreTraining classifies every token as replaced or not: labels.
+/// hf electra/modeling_electra.py: BERT without a pooler. In small ELECTRA models, tables are narrower than the
+/// layers and followed by a projection with bias. ElectraForPreTraining has label logits: it classifies every token
+/// as replaced or not.
 Arch electra(const Config& c, const Defaults& d) {
   Arch a = bert_layers(c, d, "Electra");
   set_narrow_ends(a, c.size("embedding_size", 128));
@@ -159,7 +160,7 @@ Arch electra(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf distilbert/modeling_distilbert.py: BERT under other names, without token types or a pooler.
+/// hf distilbert/modeling_distilbert.py: BERT with other key names, without token types or a pooler.
 Arch distilbert(const Config& c, const Defaults& d) {
   if (c.flag("sinusoidal_pos_embds", false))
     c.refuse("\"sinusoidal_pos_embds\" is true; a stored table of sinusoidal positions is not supported");
@@ -180,15 +181,15 @@ Arch distilbert(const Config& c, const Defaults& d) {
 }
 
 /// hf t5/modeling_t5.py: num_layers encoder layers, then num_decoder_layers decoder layers that read the encoder's
-/// output. RMSNorms before every sub-layer and after each stack, no biases; heads of d_kv, independent of the hidden
-/// size; a table of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, possibly
-/// with the prefix "gated-".
+/// output. RMSNorms before every sub-layer and after each stack, no biases; heads of width d_kv, independent of the
+/// hidden size; a table of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation,
+/// possibly with the prefix "gated-".
 Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
   Arch a = base_arch(c, d);
   const Count encoder = a.layers, decoder_layers = c.size("num_decoder_layers", encoder);
   const bool alone = names_encoder_alone(c);
   if (!alone) a.layers = add(encoder, decoder_layers);
-  if (!c.flag("scale_decoder_outputs", true)) a.tied_head = false;  // hf saves "tied" even for T5 1.1, which is untied
+  if (!c.flag("scale_decoder_outputs", true)) a.tied_head = false;  // hf saves "tied" for T5 1.1, which is untied
   require_layers(c, a.layers);
   const std::string mlp = c.text("feed_forward_proj", usual_mlp);
   const bool gated = mlp.starts_with("gated-");
@@ -212,7 +213,7 @@ Arch t5_layers(const Config& c, const Defaults& d, std::string_view usual_mlp) {
 }
 Arch t5(const Config& c, const Defaults& d) { return t5_layers(c, d, "relu"); }
 
-/// hf mt5/modeling_mt5.py: T5 with gated MLPs. The files have a separate head, as their configs state, even though the
+/// hf mt5/modeling_mt5.py: T5 with gated MLPs. Files have a separate head, as their configs state, although the
 /// config class of later versions ties it.
 Arch mt5(const Config& c, const Defaults& d) { return t5_layers(c, d, "gated-gelu"); }
 
@@ -224,18 +225,19 @@ Arch umt5(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers with a window: those that layer_types lists as such; without it, all except layers 0, n, 2n, ..., where n is
+/// Layers with a window: those marked in layer_types or, without that key, all layers except 0, n, 2n, ..., for n =
 /// global_attn_every_n_layers.
 LayerSet modernbert_local(const Config& c, const Arch& a) {
   const LayerSet global = LayerSet::every(0, c.size("global_attn_every_n_layers", 3), a.layers);
   return layers_of_type(c, a, "sliding_attention").value_or(others(global, a.layers));
 }
 
-/// hf modernbert/modeling_modernbert.py: LayerNorms (without biases unless norm_bias) after the embedding, before both
-/// sub-layers except the first layer's attention, and after the last layer; gated MLPs; RoPE, with a separate base for
-/// each kind of layer. A token of a local layer attends to local_attention / 2 tokens on each side and to itself.
-/// Masked tokens: a dense layer (classifier_bias), classifier_activation and a norm, then the token embedding with a
-/// bias (decoder_bias). A classification head is outside the model, as are the dense layer and norm before it.
+/// hf modernbert/modeling_modernbert.py: LayerNorms (without biases unless norm_bias) after the embedding, before
+/// both sub-layers except the first layer's attention, and after the last layer; gated MLPs; RoPE, with a separate
+/// base for each kind of layer. In a local layer, a token attends to local_attention / 2 tokens on each side and to
+/// itself. The masked-token head is a dense layer (classifier_bias), classifier_activation and a norm, followed by
+/// the token embedding with a bias (decoder_bias). A classification head is outside the model, as are the dense layer
+/// and norm before it.
 Arch modernbert_layers(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -277,7 +279,8 @@ Arch modernbert_decoder(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf eurobert/modeling_eurobert.py: bidirectional Llama. Masked tokens: only a matrix (mlp_bias), untied by default.
+/// hf eurobert/modeling_eurobert.py: bidirectional Llama. The masked-token head is only a matrix (mlp_bias), untied
+/// by default.
 Arch eurobert(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.bidirectional = true;
@@ -291,7 +294,7 @@ Arch eurobert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// MLP of NomicBERT: gated for swiglu and geglu, else plain.
+/// Sets NomicBERT's MLP: gated for swiglu and geglu, otherwise plain.
 void nomic_mlp(const Config& c, Arch& a) {
   a.mlp_width = c.size({"n_inner", "intermediate_size"}, mul(4, a.hidden));
   const std::string act = c.text("activation_function", "gelu");
@@ -314,9 +317,9 @@ void refuse_other_nomic(const Config& c) {
     c.refuse("\"rotary_emb_fraction\" is 0; NomicBERT is supported only with RoPE");
 }
 
-/// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, also for nomic-embed-text-v1.5: BERT under other names,
-/// with RoPE instead of learned positions, a gated MLP and separate keys for its biases; no pooler. Masked tokens: a
-/// dense layer, a norm and the token embedding, with biases if the MLP has them.
+/// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, also for nomic-embed-text-v1.5: BERT with other key
+/// names, RoPE instead of learned positions, a gated MLP and separate keys for its biases; no pooler. The
+/// masked-token head is a dense layer, a norm and the token embedding, with biases if the MLP has them.
 Arch nomic_bert(const Config& c, const Defaults& d) {
   refuse_other_nomic(c);
   Arch a = base_arch(c, d);

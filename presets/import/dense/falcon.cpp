@@ -7,9 +7,9 @@ namespace llmcalc::import {
 namespace {
 
 /// hf falcon/modeling_falcon.py. One flag, `bias`, applies to all projections; LayerNorms always have a bias; plain
-/// GELU MLP of 4 x hidden. KV heads: `num_kv_heads` under the new decoder architecture, regardless of multi_query;
-/// otherwise 1 or all. A parallel block has one norm, or ln_attn and ln_mlp (num_ln_in_parallel_attn, 2 by default
-/// under the new architecture). Tied by default.
+/// GELU MLP of 4 x hidden. KV heads: `num_kv_heads` in the new decoder architecture, regardless of multi_query;
+/// otherwise 1 with multi_query, or one per query head. A parallel block has one norm, or ln_attn and ln_mlp
+/// (num_ln_in_parallel_attn, 2 by default in the new architecture). Tied by default.
 Arch falcon(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const bool new_architecture = c.flag("new_decoder_architecture", false);
@@ -85,9 +85,9 @@ void mpt_mlp(const Config& c, Arch& a) {
   if (ffn.text("ffn_type", "mptmlp") == "mptglu") a.mlp = MlpKind::gated;
 }
 
-/// hf mpt/modeling_mpt.py for the defaults, github mosaicml/llm-foundry llmfoundry/models/mpt/modeling_mpt.py for flags
-/// that only the checkpoints' own code has: no_bias (default true) removes every bias, including the norms'; qk_ln
-/// norms q and k over their whole width. Tied by default.
+/// hf mpt/modeling_mpt.py for the defaults; github mosaicml/llm-foundry llmfoundry/models/mpt/modeling_mpt.py for
+/// flags that exist only in the checkpoints' code. no_bias (default true) removes every bias, including those of
+/// norms; qk_ln normalizes q and k over their whole width. Tied by default.
 Arch mpt(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const bool bias = !c.flag("no_bias", true);

@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf gemma/modeling_gemma.py: gated GELU (tanh), RMSNorm stored as 1 + w, head width 256, tied by default;
+/// hf gemma/modeling_gemma.py: gated GELU (tanh), RMSNorms that multiply by 1 + w, head width 256, tied by default;
 /// hidden_activation replaces hidden_act, which is ignored. `attention_bias` on q, k, v and o.
 Arch gemma(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -37,8 +37,8 @@ Arch gemma2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Makes attention bidirectional. In an encoder, a window of w tokens covers w tokens on each side (hf
-/// masking_utils.py, sliding_window_bidirectional_overlay).
+/// Makes attention bidirectional. An encoder's window of w tokens covers w tokens on each side (hf masking_utils.py,
+/// sliding_window_bidirectional_overlay).
 void see_both_ways(Arch& a) {
   const LocalAttention causal = a.local;
   a.bidirectional = true;
@@ -62,9 +62,10 @@ void add_decoder(const Config& c, Arch& a, const Arch& decoder) {
   if (decoder.mlp_width != a.mlp_width) a.mlps.push({decoder.mlp_width, LayerSet::every(encoder, 1, a.layers)});
 }
 
-/// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2 layers; decoder layers also have cross-attention
-/// to the encoder's output, with norms before and after it and without RoPE. Each half has a token embedding, and the
-/// head is tied to the decoder's: counted as one table and an untied head, which have as many parameters.
+/// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2 layers; decoder layers also have
+/// cross-attention to the encoder's output, with norms before and after it and without RoPE. Each half has a token
+/// embedding, and the head is tied to the decoder's. These count as one table and an untied head, which have the same
+/// number of parameters.
 Arch t5gemma(const Config& c, const Defaults& d) {
   for (const char* half : {"encoder", "decoder"})
     if (!c.has(half)) c.refuse("\"" + std::string(half) + "\" is missing; it must contain the sizes of that half");
@@ -86,8 +87,8 @@ Arch t5gemma(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf gemma3/modeling_gemma3.py: four norms per layer, RMSNorms of the head width on q and k; all but every sixth layer
-/// (sliding_window_pattern) have a sliding window.
+/// hf gemma3/modeling_gemma3.py: four norms per layer, RMSNorms of the head width on q and k; all layers except every
+/// sixth (sliding_window_pattern) have a sliding window.
 Arch gemma3(const Config& c, const Defaults& d) {
   Arch a = gemma(c, d);
   sandwich(a);
@@ -145,9 +146,9 @@ void set_full_heads(const Config& c, Mixer& full, const LayerSet& layers) {
   if (!full.key_is_value) full.kv_heads = kv_heads;
 }
 
-/// Sets Gemma 4's mixers. Window layers with their own keys and values have the model's mixer. Full layers have heads
-/// of global_head_dim and, with attention_k_eq_v, num_global_key_value_heads whose keys are also the values. The last
-/// layer is full, regardless of layer_types (hf configuration_gemma4.py).
+/// Sets Gemma 4's mixers. Window layers that compute their keys and values have the model's default mixer. Full
+/// layers have heads of global_head_dim and, with attention_k_eq_v, num_global_key_value_heads KV heads whose keys
+/// are also the values. The last layer is full, regardless of layer_types (hf configuration_gemma4.py).
 void gemma4_mixers(const Config& c, Arch& a, Count first_shared, Count usual_window) {
   const LayerSet listed = layers_of_type(c, a, "sliding_attention").value_or([&] {
     return others(LayerSet::every(5, 6, a.layers), a.layers);
@@ -171,8 +172,8 @@ void gemma4_mixers(const Config& c, Arch& a, Count first_shared, Count usual_win
   for (const LayerMixer& m : {global, shared_slide, shared_full}) set_mixer(a, m);
 }
 
-/// Adds experts parallel to the dense MLP of every layer, each with separate norms; the router has a norm, and a factor
-/// per expert.
+/// Adds experts parallel to the dense MLP of every layer. Both have separate norms; the router has a norm, and a
+/// factor per expert.
 void gemma4_experts(const Config& c, Arch& a) {
   if (!c.flag("enable_moe_block", false)) return;
   set_experts(a, {.experts = c.size("num_experts", 128),
@@ -184,7 +185,7 @@ void gemma4_experts(const Config& c, Arch& a) {
 }
 
 /// Gemma 3 with weight-free norms on values and a stored factor per layer. The last num_kv_shared_layers layers read
-/// keys and values of earlier layers and, with use_double_wide_mlp, have MLPs twice as wide.
+/// the keys and values of earlier layers and, with use_double_wide_mlp, have MLPs twice as wide.
 Arch gemma4_layers(const Config& c, const Defaults& d, Count usual_window) {
   Arch a = gemma(c, d);
   sandwich(a);
@@ -218,8 +219,8 @@ Arch gemma4_unified(const Config& c, const Defaults& d) {
 }
 
 /// hf muse_glimmer/modeling_muse_glimmer.py, the text model: Gemma 2's four norms, a gate per channel on attention's
-/// output, weight-free norms on q and k; all but every fourth layer, counted from the last, have a sliding window, and
-/// only these have RoPE. Excludes a weight-free norm after the token embedding.
+/// output, weight-free norms on q and k. All layers except every fourth, counted from the last, have a sliding window
+/// and RoPE; the others have neither. Excludes a weight-free norm after the token embedding.
 Arch muse_glimmer(const Config& c, const Defaults& d) {
   Arch a = gemma(c, d);
   a.activation = activation(c, {"hidden_activation"}, "silu");
@@ -233,7 +234,7 @@ Arch muse_glimmer(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Sets MLP widths: one width, or a list by layer with at most two different widths.
+/// Sets MLP widths: a single width, or a per-layer list with at most two different widths.
 void gemma3n_mlps(const Config& c, Arch& a) {
   const std::vector<Count> widths = c.counts("intermediate_size");
   if (static_cast<Count>(widths.size()) != a.layers)
@@ -252,9 +253,9 @@ void gemma3n_mlps(const Config& c, Arch& a) {
 }
 
 /// hf gemma3n/modeling_gemma3n.py, the text model: Gemma 4's norms, per-layer inputs and shared keys and values, with
-/// one head width; residual streams with alternating updates, and a low-rank branch parallel to attention. Every fifth
-/// layer is full. The sparsity of a layer's gate (activation_sparsity_pattern) changes no count. Checkpoints have key
-/// and value matrices even for layers that share keys and values; these are unused and not counted.
+/// one head width; residual streams with alternating updates, and a low-rank branch parallel to attention. Every
+/// fifth layer is full. The sparsity of a layer's gate (activation_sparsity_pattern) affects no count. Checkpoints
+/// contain unused key and value matrices for layers that share keys and values; these are not counted.
 Arch gemma3n(const Config& c, const Defaults& d) {
   const bool listed = c.has("intermediate_size") && c.find("intermediate_size")->is_array();
   Arch a = gemma(c, d);

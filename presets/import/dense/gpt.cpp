@@ -4,8 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Sets what GPT-2 and its relatives have in common: LayerNorm with bias, and a plain MLP with biases, of width 4 x
-/// hidden unless a width is given.
+/// Base of GPT-2 and its relatives: LayerNorms with bias, and a plain MLP with biases, of width 4 x hidden unless the
+/// config states a width.
 Arch gpt_arch(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
@@ -22,8 +22,8 @@ void learn_positions(const Config& c, Arch& a) {
   a.context = a.position_rows = c.first_size({"n_positions", "max_position_embeddings", "n_ctx"}, a.context);
 }
 
-/// hf gpt2/modeling_gpt2.py. Biases everywhere, learned positions, tied by default. `d_head`, a key that Hugging Face
-/// does not have, is the head width in descriptions of GPT-3; in two GPT-3 models, the attention width differs from the
+/// hf gpt2/modeling_gpt2.py. Biases everywhere, learned positions, tied by default. `d_head`, which is not a Hugging
+/// Face key, is the head width in descriptions of GPT-3, two of whose models have an attention width other than the
 /// hidden size.
 Arch gpt2(const Config& c, const Defaults& d) {
   if (c.flag("add_cross_attention", false))
@@ -44,7 +44,7 @@ Arch gpt_bigcode(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf openai/modeling_openai.py. GPT-1: norms after each residual sum, without a final norm.
+/// hf openai/modeling_openai.py. GPT-1: norms after each residual sum, no final norm.
 Arch gpt1(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   learn_positions(c, a);
@@ -89,8 +89,9 @@ Arch gptj(const Config& c, const Defaults& d) {
 }
 
 /// hf opt/modeling_opt.py. The position table has two more rows than positions. `enable_bias` applies to every
-/// projection. do_layer_norm_before false (350M): norms after each residual sum, without a final norm. A
-/// word_embed_proj_dim other than hidden adds two projections without bias around the token embedding. Tied by default.
+/// projection. do_layer_norm_before false (350M): norms after each residual sum, no final norm. If
+/// word_embed_proj_dim differs from hidden, projections without bias follow the token embedding and precede the head.
+/// Tied by default.
 Arch opt(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("enable_bias", true);
@@ -138,7 +139,7 @@ Arch ctrl(const Config& c, const Defaults& d) {
 }
 
 /// hf starcoder2/modeling_starcoder2.py. Serial, LayerNorm with bias, GQA, RoPE; `use_bias` applies to every
-/// projection; a window on every layer unless absent or null; tied by default.
+/// projection; a window on every layer unless sliding_window is absent or null; tied by default.
 Arch starcoder2(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   a.activation = activation(c, {"hidden_act"}, "gelu_pytorch_tanh");

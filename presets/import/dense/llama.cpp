@@ -7,10 +7,10 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf llama/modeling_llama.py. `attention_bias` puts biases on q, k, v and o, `mlp_bias` on the MLP's matrices; untied
-/// by default; KV heads default to heads, the head width to hidden / heads. hub openbmb/MiniCPM-2B-sft-bf16,
-/// modeling_minicpm.py, and hf minicpm4/modeling_minicpm4.py: the same with scalar multipliers. hub
-/// Tele-AI/TeleChat3-36B-Thinking and IQuestLab/IQuest-Coder-V1-40B-Instruct: the same.
+/// hf llama/modeling_llama.py. `attention_bias` adds biases to q, k, v and o, `mlp_bias` to the MLP's matrices.
+/// Untied by default. The number of KV heads defaults to that of heads, the head width to hidden / heads. hub
+/// openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py, and hf minicpm4/modeling_minicpm4.py: the same with scalar
+/// multipliers. hub Tele-AI/TeleChat3-36B-Thinking and IQuestLab/IQuest-Coder-V1-40B-Instruct: the same.
 Arch llama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -31,10 +31,10 @@ Arch mobilellm(const Config& c, const Defaults& d) {
 }
 
 /// hub ByteDance/Ouro-1.4B, modeling_ouro.py: Llama without biases, with norms before and after both sub-layers. All
-/// layers run total_ut_steps (4) times with the same weights, each time with separate keys and values in the cache; the
-/// final norm follows every run. After each run, a gate with bias decides whether to stop; if early_exit_threshold is
-/// 1, the model never stops early. Excludes the gates of the first runs, and logits of all but the last run in
-/// training.
+/// layers run total_ut_steps (4) times with the same weights, each time with separate keys and values in the cache;
+/// the final norm follows every run. After each run, a gate with bias decides whether to stop; if
+/// early_exit_threshold is 1, the model never stops early. Excludes the gates of all runs but the last and, in
+/// training, the logits of these runs.
 Arch ouro(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("use_sliding_window", false) || layers_of_type(c, a, "sliding_attention").value_or(LayerSet()).size() > 0)
@@ -51,8 +51,8 @@ Arch ouro(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mistral/modeling_mistral.py. No biases. A window of 4096 on every layer unless sliding_window is null; here, null
-/// differs from absent.
+/// hf mistral/modeling_mistral.py. No biases. Every layer has a window, by default of 4096 tokens, unless
+/// sliding_window is null. Null therefore differs from absent.
 Arch mistral(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
@@ -82,8 +82,8 @@ Arch hyperclovax(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf granite_swa/modeling_granite_swa.py: Granite with a sink per head; all layers except every fourth, starting with
-/// the first, have a sliding window. Layers without RoPE (layer_rope_theta) change no parameter count.
+/// hf granite_swa/modeling_granite_swa.py: Granite with a sink per head; all layers except every fourth, starting
+/// with the first, have a sliding window. Layers without RoPE (layer_rope_theta) do not affect parameter counts.
 Arch granite_swa(const Config& c, const Defaults& d) {
   Arch a = granite(c, d);
   a.attention_sinks = true;
@@ -91,8 +91,8 @@ Arch granite_swa(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub internlm/internlm-7b, modeling_internlm.py and internlm/internlm2-7b, modeling_internlm2.py: Llama with `bias`,
-/// on by default, for q, k, v and o, and an MLP without biases. hub FreedomIntelligence/openPangu-Embedded-7B,
+/// hub internlm/internlm-7b, modeling_internlm.py and internlm/internlm2-7b, modeling_internlm2.py: Llama with `bias`
+/// (default true) on q, k, v and o, and an MLP without biases. hub FreedomIntelligence/openPangu-Embedded-7B,
 /// modeling_openpangu_dense.py: the same.
 Arch internlm(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -119,8 +119,8 @@ Arch baichuan(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf smollm3/modeling_smollm3.py: Llama, tied by default. Layers without RoPE (no_rope_layers) change no parameter
-/// count. Only these have a window, with use_sliding_window.
+/// hf smollm3/modeling_smollm3.py: Llama, tied by default. Layers without RoPE (no_rope_layers) do not affect
+/// parameter counts. With use_sliding_window, only these layers have a window.
 Arch smollm3(const Config& c, const Defaults& d) {
   Arch a = llama(c, d);
   const Count interval = c.size("no_rope_layer_interval", 4);
@@ -157,8 +157,8 @@ Arch bitnet_b158(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf apertus/modeling_apertus.py: a plain MLP without bias, with xIELU, whose two scalars per layer are learned (its
-/// beta and eps are buffers); RMSNorms of the head width on q and k, always.
+/// hf apertus/modeling_apertus.py: a plain MLP without bias and with xIELU, which has two learned scalars per layer
+/// (beta and eps are buffers). RMSNorms of the head width on q and k, regardless of the config.
 Arch apertus(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"qk_norm", "post_norm", "mlp_bias"});
@@ -177,8 +177,8 @@ Arch ernie4_5(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub LGAI-EXAONE/EXAONE-3.0-7.8B-Instruct, modeling_exaone.py: Llama without biases under other names; the MLP's
-/// default width is 4 x hidden; tied by default.
+/// hub LGAI-EXAONE/EXAONE-3.0-7.8B-Instruct, modeling_exaone.py: Llama without biases, with other key names; the
+/// MLP's default width is 4 x hidden; tied by default.
 Arch exaone(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (a.mlp_width == 0) a.mlp_width = mul(4, a.hidden);
@@ -186,7 +186,8 @@ Arch exaone(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers marked L in a repeated pattern like "LLLG", or all but every n-th layer.
+/// Layers marked L in a repeated pattern such as "LLLG"; if sliding_window_pattern is a number n, all layers except
+/// every n-th.
 LayerSet local_layers(const Config& c, Count layers) {
   const json::Value* pattern = c.find("sliding_window_pattern");
   if (pattern == nullptr || !pattern->is_string()) {
@@ -203,7 +204,8 @@ LayerSet local_layers(const Config& c, Count layers) {
 }
 
 /// hf exaone4/modeling_exaone4.py: norms on the output of each sub-layer, RMSNorms of the head width on q and k, no
-/// biases; if the config sets a window, three layers in four have it (the 1.2B model omits the key and has no window).
+/// biases; if the config sets a window, three of every four layers have it (the 1.2B model omits the key and has no
+/// window).
 Arch exaone4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm_placement = NormPlacement::output;
@@ -215,7 +217,8 @@ Arch exaone4(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers with experts: "sparse" in mlp_layer_types; or marked in is_moe_layer; or all from first_k_dense_replace on.
+/// Layers with experts: those marked "sparse" in mlp_layer_types, those marked in is_moe_layer, or all layers from
+/// first_k_dense_replace on.
 LayerSet exaone_sparse_layers(const Config& c, const Arch& a) {
   const Count first = c.count("first_k_dense_replace", c.count("first_last_k_dense_replace", 1));
   const json::Value* marks = c.find("is_moe_layer");
@@ -232,9 +235,9 @@ LayerSet exaone_sparse_layers(const Config& c, const Arch& a) {
   return set;
 }
 
-/// hf exaone_moe/modeling_exaone_moe.py: norms before each sub-layer, RMSNorms of the head width on q and k, no biases;
-/// num_shared_experts fused into one MLP; the load-balancing bias is a buffer; three layers in four have a sliding
-/// window, and only these have RoPE.
+/// hf exaone_moe/modeling_exaone_moe.py: norms before each sub-layer, RMSNorms of the head width on q and k, no
+/// biases; num_shared_experts fused into one MLP; the load-balancing bias is a buffer. Three of every four layers
+/// have a sliding window and RoPE; the others have neither.
 Arch exaone_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::per_head;
@@ -291,8 +294,8 @@ Arch jais2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf nanochat/modeling_nanochat.py: weight-free norms, also after the embedding and on q and k; a plain MLP of squared
-/// ReLU; `attention_bias` on q, k, v and o.
+/// hf nanochat/modeling_nanochat.py: weight-free norms, including norms after the embedding and on q and k; a plain
+/// MLP of squared ReLU; `attention_bias` on q, k, v and o.
 Arch nanochat(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm = NormKind::weight_free;
@@ -319,9 +322,8 @@ Arch plamo(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mllama/modeling_mllama.py, the text model: Llama with some layers (cross_attention_layers) that only read images
-/// and are skipped without one. These layers and 8 additional rows of the token embedding are counted with the
-/// encoders.
+/// hf mllama/modeling_mllama.py, the text model: Llama. Some layers (cross_attention_layers) only read images and are
+/// skipped if there is none. They are counted with the encoders, as are 8 additional rows of the token embedding.
 Arch mllama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.layers -= static_cast<Count>(image_layers(c).size());

@@ -14,8 +14,8 @@ struct NasBlock {
   Count kv_heads = 0, mlp_width = 0;
 };
 
-/// Throws InputError for unsupported variants that the modeling code has: a linear layer in place of the part, sinks, a
-/// window, experts.
+/// Throws InputError for variants that the modeling code supports but this importer does not: a linear layer in place
+/// of attention or an MLP, sinks, a window, experts.
 void refuse_others(const Config& part) {
   if (part.flag("replace_with_linear", false))
     part.refuse("\"replace_with_linear\" is true; a linear layer in place of attention or an MLP is not supported");
@@ -48,7 +48,7 @@ Count block_mlp_width(const Config& part, Count hidden) {
   return mul(ceil_div(static_cast<Count>(2 * factor * static_cast<double>(hidden) / 3), 256), 256);
 }
 
-/// The entries with attention, an MLP or both. Other entries have no parameters and perform no computation.
+/// The entries with attention, an MLP or both. Entries with neither have no parameters and perform no computation.
 std::vector<NasBlock> blocks(const Config& c, const Arch& a) {
   const json::Value* list = c.find("block_configs");
   if (list == nullptr || !list->is_array() || static_cast<Count>(list->size()) != a.layers)
@@ -75,7 +75,7 @@ LayerSet layers_with(const std::vector<NasBlock>& all, Count value, const Part& 
   return set;
 }
 
-/// Distinct values of part(block), starting with the first nonzero one and ending with 0.
+/// Distinct values of part(block). Nonzero values come first, followed by 0 if it occurs.
 template <typename Part>
 std::vector<Count> values_of(const std::vector<NasBlock>& all, const Part& part) {
   std::vector<Count> values;
@@ -114,9 +114,9 @@ void set_block_mlps(const Config& c, Arch& a, const std::vector<NasBlock>& all) 
   if (a.mlp_width == 0) a.mlps.push({0, LayerSet::all(a.layers)});
 }
 
-/// hub nvidia/Llama-3_3-Nemotron-Super-49B-v1, modeling_decilm.py: Llama whose layers each have attention, an MLP, both
-/// or neither, a norm before each existing part, and individual KV heads and widths (block_configs; Puzzle,
-/// arXiv:2411.19146). Layers with neither are omitted.
+/// hub nvidia/Llama-3_3-Nemotron-Super-49B-v1, modeling_decilm.py: Llama whose layers differ (block_configs; Puzzle,
+/// arXiv:2411.19146). Each has attention, an MLP, both or neither, with its number of KV heads, its MLP width, and a
+/// norm before each existing part. Layers with neither are omitted.
 Arch nemotron_nas(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

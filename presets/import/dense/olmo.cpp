@@ -21,7 +21,7 @@ Arch olmo2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf olmo3/modeling_olmo3.py: OLMo 2; all but every fourth layer have a sliding window.
+/// hf olmo3/modeling_olmo3.py: OLMo 2; all layers except every fourth have a sliding window.
 Arch olmo3(const Config& c, const Defaults& d) {
   Arch a = olmo2(c, d);
   const LayerSet local = others(LayerSet::every(3, 4, a.layers), a.layers);
@@ -30,8 +30,8 @@ Arch olmo3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf olmoe/modeling_olmoe.py: experts in every layer, router without bias; norms before each sub-layer, and on q and k
-/// over their whole width.
+/// hf olmoe/modeling_olmoe.py: experts in every layer, router without bias; norms before each sub-layer, and norms on
+/// q and k over their whole width.
 Arch olmoe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::full;

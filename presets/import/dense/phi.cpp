@@ -5,7 +5,7 @@ namespace llmcalc::import {
 namespace {
 
 /// hf phi/modeling_phi.py: a parallel block with one LayerNorm; biases on every projection and on the untied head; a
-/// plain MLP; `qk_layernorm` puts LayerNorms with bias of the head width on q and k.
+/// plain MLP; `qk_layernorm` adds LayerNorms of the head width, with bias, on q and k.
 Arch phi(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.block = BlockKind::parallel;
@@ -19,8 +19,8 @@ Arch phi(const Config& c, const Defaults& d) {
 }
 
 /// hf phi3/modeling_phi3.py: Llama with fused projections and no biases, regardless of attention_bias; a window on
-/// every layer unless absent or null. hub microsoft/Phi-3.5-vision-instruct, modeling_phi3_v.py ("phi3_v"): the same
-/// with an encoder (vision_hub.cpp).
+/// every layer unless sliding_window is absent or null. hub microsoft/Phi-3.5-vision-instruct, modeling_phi3_v.py
+/// ("phi3_v"): the same with an encoder (vision_hub.cpp).
 Arch phi3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"});

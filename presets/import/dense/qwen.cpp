@@ -4,8 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Sets sliding windows if use_sliding_window is true: in layers from max_window_layers on, or in those that
-/// layer_types names.
+/// Sets sliding windows if use_sliding_window is true: in layers from max_window_layers on, or in the layers marked
+/// in layer_types.
 void qwen_window(const Config& c, Arch& a, Count first_by_default) {
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
   const Count first = c.count("max_window_layers", first_by_default);
@@ -13,8 +13,8 @@ void qwen_window(const Config& c, Arch& a, Count first_by_default) {
   if (c.flag("use_sliding_window", false)) set_reach(a, {window}, typed.value_or(LayerSet::every(first, 1, a.layers)));
 }
 
-/// hub Qwen/Qwen-7B, modeling_qwen.py: the first Qwen. Biases on q, k and v always, on other projections only if
-/// no_bias (default true) is false; intermediate_size is twice the gated MLP's width; heads are kv_channels wide.
+/// hub Qwen/Qwen-7B, modeling_qwen.py: the first Qwen. q, k and v always have biases, other projections only if
+/// no_bias (default true) is false. intermediate_size is twice the gated MLP's width. Heads are kv_channels wide.
 Arch qwen(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.head_dim = c.size("kv_channels", d.head_dim);
@@ -26,7 +26,7 @@ Arch qwen(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf qwen2/modeling_qwen2.py: Llama with biases only on q, k and v, for which no key exists.
+/// hf qwen2/modeling_qwen2.py: Llama with biases on q, k and v only, regardless of the config.
 Arch qwen2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = true;
@@ -60,7 +60,7 @@ Arch qwen2_moe(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf qwen3_moe/modeling_qwen3_moe.py: Qwen 3 with experts, without a shared one.
+/// hf qwen3_moe/modeling_qwen3_moe.py: Qwen 3 with experts, but no shared expert.
 Arch qwen3_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"use_qk_norm", "qkv_bias"});

@@ -4,9 +4,9 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf stablelm/modeling_stablelm.py: Llama with LayerNorms; `use_qkv_bias` on q, k, v; no biases on o and in the MLP. A
-/// parallel block (use_parallel_residual) has one norm. `qk_layernorm` gives every head a separate LayerNorm without
-/// bias.
+/// hf stablelm/modeling_stablelm.py: Llama with LayerNorms; `use_qkv_bias` on q, k, v; no biases on o and in the MLP.
+/// A parallel block (use_parallel_residual) has one norm. `qk_layernorm` adds a separate LayerNorm without bias for
+/// every head of q and k.
 Arch stablelm(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm = NormKind::layer_norm;
@@ -20,7 +20,7 @@ Arch stablelm(const Config& c, const Defaults& d) {
 }
 
 /// hf persimmon/modeling_persimmon.py: LayerNorms, a plain MLP of squared ReLU, biases on every projection except the
-/// untied head; `qk_layernorm` (default true) puts LayerNorms with bias of the head width on q and k.
+/// untied head; `qk_layernorm` (default true) adds LayerNorms of the head width, with bias, on q and k.
 Arch persimmon(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm = NormKind::layer_norm;
@@ -31,7 +31,7 @@ Arch persimmon(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf nemotron/modeling_nemotron.py: LayerNorms stored as 1 + w with bias, a plain MLP of squared ReLU;
+/// hf nemotron/modeling_nemotron.py: LayerNorms with bias that multiply by 1 + w, a plain MLP of squared ReLU;
 /// `attention_bias` on q, k, v and o, `mlp_bias` in the MLP.
 Arch nemotron(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);

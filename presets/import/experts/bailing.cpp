@@ -1,4 +1,4 @@
-// inclusionAI's Ling, Ring and LLaDA 2, and Sarvam, whose layers are the same.
+// inclusionAI's Ling, Ring and LLaDA 2, and Sarvam, whose layers are those of Ling.
 
 #include "presets/import/families.hpp"
 
@@ -13,8 +13,8 @@ struct BailingDefaults {
 };
 
 /// hub inclusionAI/Ling-mini-2.0, modeling_bailing_moe_v2.py: `use_qkv_bias` on q, k, v, `use_bias` on o, RMSNorms of
-/// the head width on q and k (`use_qk_norm`); the first layers are dense, the others have experts, with shared ones
-/// fused into one MLP. The load-balancing bias is a buffer. MTP modules are DeepSeek-V3's
+/// the head width on q and k (`use_qk_norm`); the first layers are dense; all others have experts, with the shared
+/// experts fused into one MLP. The load-balancing bias is a buffer. MTP modules are those of DeepSeek-V3
 /// (BailingMoeV2MTPLayer).
 Arch bailing_layers(const Config& c, const Defaults& d, const BailingDefaults& usual) {
   Arch a = base_arch(c, d);
@@ -49,8 +49,8 @@ Arch sarvam_moe(const Config& c, const Defaults& d) {
 /// hub inclusionAI/LLaDA2.0-mini, modeling_llada2_moe.py: Ling 2.0, but generates tokens in blocks.
 Arch llada2_moe(const Config& c, const Defaults& d) { return bailing_layers(c, d, {256, 8, 512, true}); }
 
-/// Layers with softmax attention: the last of each group of layer_group_size layers, and those after the last whole
-/// group.
+/// Layers with softmax attention: the last layer of each group of layer_group_size layers, and all layers after the
+/// last complete group.
 LayerSet last_of_groups(const Config& c, const Arch& a) {
   const Count group = c.size("layer_group_size", 1), whole = a.layers / group * group;
   LayerSet set = LayerSet::every(group - 1, group, a.layers);
@@ -69,17 +69,17 @@ void lightning_layers(const Config& c, Arch& a) {
   a.linear_layers = others(last_of_groups(c, a), a.layers);
 }
 
-/// hub inclusionAI/Ring-mini-linear-2.0, modeling_bailing_moe_linear_v2.py: Ling 2.0 with lightning attention in all
-/// but the last layer of every group. The queries and keys of lightning attention have the same norms as in the other
-/// layers; its output has a norm over groups of heads, and a gate.
+/// hub inclusionAI/Ring-mini-linear-2.0, modeling_bailing_moe_linear_v2.py: Ling 2.0 with lightning attention in
+/// every layer of a group except the last. Lightning attention has the same norms on queries and keys as softmax
+/// attention, and a norm over groups of heads and a gate on its output.
 Arch bailing_linear(const Config& c, const Defaults& d) {
   Arch a = bailing_moe(c, d);
   lightning_layers(c, a);
   return a;
 }
 
-/// hub inclusionAI/Ling-2.5-1T, modeling_bailing_moe_v2_5.py: the same with DeepSeek-V3's latent attention in the other
-/// layers. MTP modules have latent attention.
+/// hub inclusionAI/Ling-2.5-1T, modeling_bailing_moe_v2_5.py: the same, with DeepSeek-V3's latent attention instead
+/// of softmax attention. MTP modules have latent attention.
 Arch bailing_hybrid(const Config& c, const Defaults& d) {
   if (c.has("kda_lower_bound") || c.has("short_conv_kernel_size"))
     c.refuse("\"kda_lower_bound\" and \"short_conv_kernel_size\" are keys of Ling 3, whose layers are not supported");

@@ -26,8 +26,8 @@ struct ExpertDefaults {
   bool correction = false;
 };
 
-/// Layers with experts: every moe_layer_freq-th from first_k_dense_replace on; or the layers named by mlp_layer_types,
-/// which transformers saves instead of these two keys.
+/// Layers with experts: every moe_layer_freq-th layer from first_k_dense_replace on, or the layers marked in
+/// mlp_layer_types, which transformers saves instead of these two keys.
 LayerSet deepseek_sparse_layers(const Config& c, const Arch& a, Count first_dense) {
   const Count first = c.count("first_k_dense_replace", first_dense), step = c.size("moe_layer_freq", 1);
   LayerSet regular;
@@ -36,9 +36,9 @@ LayerSet deepseek_sparse_layers(const Config& c, const Arch& a, Count first_dens
   return sparse_or(c, a, regular, {"first_k_dense_replace", "moe_layer_freq"});
 }
 
-/// Sets DeepSeek's mixture: layers after the first dense ones have n_routed_experts, and n_shared_experts of the same
-/// width fused into one MLP; no biases. The load-balancing bias (topk_method noaux_tc) is a buffer. n_routed_experts
-/// null: all layers are dense.
+/// Sets DeepSeek's mixture. Layers after the first dense ones have n_routed_experts, and n_shared_experts of the same
+/// width fused into one MLP; no biases. The load-balancing bias (topk_method noaux_tc) is a buffer. If
+/// n_routed_experts is null, all layers are dense.
 void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
   const LayerSet layers = deepseek_sparse_layers(c, a, d.first_dense);
   const Count width = c.size("moe_intermediate_size", d.width);
@@ -61,7 +61,7 @@ void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
 constexpr Latent deepseek_latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128};
 
 /// hf deepseek_v2/modeling_deepseek_v2.py. Untied by default. hub deepseek-ai/DeepSeek-OCR, modeling_deepseekv2.py:
-/// with `use_mla` false, attention is Llama's.
+/// if `use_mla` is false, attention is Llama's.
 Arch deepseek_v2(const Config& c, const Defaults& d) {
   Defaults own = d;
   const bool latent = c.flag("use_mla", true);
@@ -76,7 +76,7 @@ Arch deepseek_v2(const Config& c, const Defaults& d) {
 }
 
 /// hf deepseek_v3/modeling_deepseek_v3.py; also hub moonshotai/Kimi-K2-Instruct. num_nextn_predict_layers adds MTP
-/// modules outside the model (arXiv:2412.19437, 2.2), for which files contain copies of the table and head.
+/// modules outside the model (arXiv:2412.19437, 2.2). Files contain copies of the table and head for them.
 Arch deepseek_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, deepseek_latent);
@@ -85,8 +85,8 @@ Arch deepseek_v3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf sarvam_mla/modular_sarvam_mla.py and hub sarvamai/sarvam-105b: DeepSeek-V3 with other widths; queries without a
-/// low rank. Its attention has no query and key norms, regardless of use_qk_norm.
+/// hf sarvam_mla/modular_sarvam_mla.py and hub sarvamai/sarvam-105b: DeepSeek-V3 with other widths and without a low
+/// rank for queries. Attention has no query and key norms, regardless of use_qk_norm.
 Arch sarvam_mla(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
@@ -101,11 +101,11 @@ Arch sarvam_mla(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers that reuse the selection of the last earlier layer with an indexer: "shared" in indexer_types, S in
-/// index_topk_pattern, or all but every index_topk_freq-th.
+/// Layers that reuse the selection of the last earlier layer with an indexer: those marked "shared" in indexer_types,
+/// those marked S in index_topk_pattern, or all layers except every index_topk_freq-th.
 LayerSet layers_without_indexer(const Config& c, const Arch& a) {
   if (const auto shared = layers_of_type(c, a, "shared", "full", "indexer_types", true)) {
-    c.ignore({"index_topk_freq", "index_topk_pattern"});  // they contain the same information (GLM-5.2)
+    c.ignore({"index_topk_freq", "index_topk_pattern"});  // redundant keys (GLM-5.2)
     return *shared;
   }
   LayerSet set;
@@ -129,7 +129,7 @@ LayerSet layers_without_indexer(const Config& c, const Arch& a) {
   return set;
 }
 
-/// DeepSeek sparse attention: a lightning indexer selects the tokens that latent attention reads.
+/// Sets DeepSeek sparse attention: a lightning indexer selects the tokens that latent attention reads.
 void sparse_attention(const Config& c, Arch& a, Count heads) {
   require_words(c, "layer_types", {"indexed_attention"});
   c.ignore({"indexer_rope_interleave"});
@@ -142,7 +142,7 @@ void sparse_attention(const Config& c, Arch& a, Count heads) {
   shared.indexer.shared = true;
   shared.layers = layers_without_indexer(c, a);
   set_mixer(a, shared);
-  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of)) --a.mtp.mixer_of;  // modules run indexers
+  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of)) --a.mtp.mixer_of;  // modules run an indexer
 }
 
 /// hub deepseek-ai/DeepSeek-V3.2, inference/model.py; hf deepseek_v32/: DeepSeek-V3 with sparse attention.
@@ -152,7 +152,7 @@ Arch deepseek_v32(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf glm_moe_dsa/modeling_glm_moe_dsa.py: the same; GLM-5.2 and later share selections across layers.
+/// hf glm_moe_dsa/modeling_glm_moe_dsa.py: the same, except that GLM-5.2 and later share selections across layers.
 Arch glm_moe_dsa(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.q_rank = 2048, .kv_rank = 512, .nope_dim = 192, .rope_dim = 64, .v_dim = 256});
@@ -170,22 +170,22 @@ Arch deepseek(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub openbmb/MiniCPM3-4B, modeling_minicpm.py: dense, with latent attention whose value heads are hidden / heads
-/// wide; tied by default.
+/// hub openbmb/MiniCPM3-4B, modeling_minicpm.py: dense, with latent attention; value heads have width hidden / heads;
+/// tied by default.
 Arch minicpm3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.q_rank = 768, .kv_rank = 256, .nope_dim = 64, .rope_dim = 32, .v_dim = a.hidden / a.heads});
   return a;
 }
 
-/// hf youtu/modeling_youtu.py: dense, DeepSeek-V3's attention; tied by default.
+/// hf youtu/modeling_youtu.py: dense, with DeepSeek-V3's attention; tied by default.
 Arch youtu(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, deepseek_latent);
   return a;
 }
 
-/// hf glm4_moe/modeling_glm4_moe.py: grouped attention, `attention_bias` on q, k, v only; `use_qk_norm` puts RMSNorms
+/// hf glm4_moe/modeling_glm4_moe.py: grouped attention, `attention_bias` on q, k, v only; `use_qk_norm` adds RMSNorms
 /// of the head width on q and k.
 Arch glm4_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -205,7 +205,7 @@ Arch glm4_moe_lite(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mistral4/modeling_mistral4.py: DeepSeek-V3's attention, and a router without a load-balancing bias; experts in
+/// hf mistral4/modeling_mistral4.py: DeepSeek-V3's attention and mixture, but no load-balancing bias; experts in
 /// every layer unless first_k_dense_replace is set.
 Arch mistral4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -239,7 +239,8 @@ Arch dots1(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Layers with KDA: kda_layers, counted from 1; or those that layer_types names (hf); otherwise all but every fourth.
+/// Layers with KDA: those in kda_layers, counted from 1, or those marked in layer_types (hf); by default, all layers
+/// except every fourth.
 LayerSet kda_layers(const Config& c, const Config& linear, const Arch& a) {
   const LayerSet usual = others(LayerSet::every(3, 4, a.layers), a.layers);
   return said_layers(c, {{"kda_layers", listed_layers(linear, a, "kda_layers", 1)},
@@ -247,7 +248,8 @@ LayerSet kda_layers(const Config& c, const Config& linear, const Arch& a) {
       .value_or(usual);
 }
 
-/// A KDA recurrence whose sizes are under the names of linear_attn_config (hub), or at the config's top level (hf).
+/// A KDA recurrence. Its sizes are in linear_attn_config (hub) or at the config's top level (hf), under different
+/// names.
 Recurrent kimi_delta(const Config& linear, const char* heads_key, const char* width_key, const char* taps_key) {
   const Count heads = linear.size(heads_key, 32), width = linear.size(width_key, 128);
   return {.kind = RecurrentKind::kimi_delta,
@@ -261,7 +263,7 @@ Recurrent kimi_delta(const Config& linear, const char* heads_key, const char* wi
           .chunk = 64};
 }
 
-/// Checks sizes of linear_attn_config that the config states a second time.
+/// Checks sizes that the config states both in linear_attn_config and at its top level.
 void check_repeated(const Config& c, const Recurrent& r) {
   c.require_repeated("linear_num_heads", "\"num_heads\" of \"linear_attn_config\"", r.heads);
   c.require_repeated("linear_head_dim", "\"head_dim\" of \"linear_attn_config\"", r.head_dim);
@@ -281,8 +283,8 @@ void kimi_mixers(const Config& c, Arch& a) {
 }
 
 /// hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py; hf kimi_linear/: KDA, and latent attention without RoPE
-/// in the other layers; DeepSeek-V3's mixture under other names. hub moonshotai/Kimi-K3, modeling_kimi_linear.py: also
-/// gates on latent attention, experts with a latent width, and mixed residual streams.
+/// in the other layers; DeepSeek-V3's mixture with other key names. hub moonshotai/Kimi-K3, modeling_kimi_linear.py:
+/// also gates on latent attention, experts with a latent width, and mixed residual streams.
 Arch kimi_linear(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.context = c.first_size({"model_max_length", "max_position_embeddings"}, a.context);
@@ -309,9 +311,10 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
 }
 
 /// hf longcat_flash/modeling_longcat_flash.py: layers with two latent attentions, two dense MLPs and a parallel
-/// mixture, some of whose experts return their input. num_hidden_layers, if given, counts both halves of each layer.
-/// The load-balancing bias is a buffer. Other kinds of tables are not supported. Every file has an MTP module, whether
-/// or not the config states it (vLLM, longcat_flash_mtp.py): attention, a dense MLP and a separate token embedding.
+/// mixture, in which some experts return their input. num_hidden_layers, if given, counts both halves of each layer.
+/// The load-balancing bias is a buffer. Other kinds of embedding tables are not supported. Every file has an MTP
+/// module, whether or not the config states it (vLLM, longcat_flash_mtp.py): attention, a dense MLP and a separate
+/// token embedding.
 Arch longcat_flash(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d, {"num_layers"});
   if (c.has("num_hidden_layers") && c.count("num_hidden_layers", 0) != 2 * a.layers)

@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Each layer's compression ratio from compress_ratios. Entries after those of the layers belong to MTP modules.
+/// Compression ratio of each layer from compress_ratios. Additional entries at the end belong to MTP modules.
 std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) {
   if (!c.has("compress_ratios")) return std::nullopt;
   std::vector<Count> all = counts_per_layer(c, a, "compress_ratios", true);
@@ -20,7 +20,7 @@ std::optional<std::vector<Count>> listed_ratios(const Config& c, const Arch& a) 
   return all;
 }
 
-/// Throws InputError unless the rates are 4 and 128, for the two kinds of compressed layers.
+/// Throws InputError unless compress_rates states 4 and 128 for the two kinds of compressed layers.
 void require_rates(const Config& c) {
   if (!c.has("compress_rates")) return;
   const Config rates = c.object("compress_rates");
@@ -28,7 +28,7 @@ void require_rates(const Config& c) {
     rates.refuse("expected 4 for \"compressed_sparse_attention\" and 128 for \"heavily_compressed_attention\"");
 }
 
-/// Each layer's compression ratio from layer_types (hf).
+/// Compression ratio of each layer from layer_types (hf).
 std::optional<std::vector<Count>> typed_ratios(const Config& c, const Arch& a) {
   require_rates(c);
   const auto words = layer_words(
@@ -40,7 +40,8 @@ std::optional<std::vector<Count>> typed_ratios(const Config& c, const Arch& a) {
   return all;
 }
 
-/// Tokens per pooled key in every layer. Default: 128 in the first two layers, then 128 and 4 alternately.
+/// Number of tokens per pooled key in each layer. By default, 128 in the first two layers, then alternately 128 and
+/// 4.
 std::vector<Count> ratios(const Config& c, const Arch& a) {
   const auto listed = listed_ratios(c, a), typed = typed_ratios(c, a);
   if (listed && typed && *listed != *typed)
@@ -99,16 +100,16 @@ void compressed_attention(const Config& c, Arch& a) {
   set_reach(a, reach, own);
 }
 
-/// Whether compress_ratios has a 0 after the entries of the layers, as it does if there are MTP modules.
+/// Whether compress_ratios ends with a 0 after the layers' entries, as it does if there are MTP modules.
 bool ends_in_window(const Config& c, const Arch& a) {
   if (!c.has("compress_ratios")) return true;  // transformers saves no entries for MTP modules
   const std::vector<Count> all = c.counts("compress_ratios");
   return std::ssize(all) > a.layers && all.back() == 0;
 }
 
-/// Sets MTP modules (hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock): a layer without pooling;
-/// projections of the token embedding and of every residual stream; a separate norm and stream weights before the head;
-/// the model's table and head.
+/// Sets MTP modules (hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock). Each has a layer without
+/// pooling, projections of the token embedding and of every residual stream, and a separate norm and stream weights
+/// before the head. The table and head are the model's.
 void set_modules(const Config& c, Arch& a) {
   const std::vector<Count> all = ratios(c, a);
   const auto first = std::find(all.begin(), all.end(), 0);
@@ -118,8 +119,8 @@ void set_modules(const Config& c, Arch& a) {
 }
 
 /// hf deepseek_v4/modeling_deepseek_v4.py: compressed attention, residual streams (hc_mult), experts in every layer
-/// with one shared expert. The first num_hash_layers layers choose experts by a table of token ids, a buffer like the
-/// load-balancing bias of the others; they still have a router matrix.
+/// with one shared expert. The first num_hash_layers layers choose experts by a table of token ids, but still have a
+/// router matrix. This table is a buffer, as is the load-balancing bias of the other layers.
 Arch deepseek_v4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_bias", "hc_eps", "hc_sinkhorn_iters", "num_hash_layers", "swiglu_limit", "compress_rope_theta",

@@ -29,8 +29,8 @@ Count experts_for(const Config& c, Reader reader) {
   return listed ? number_for(c, "moe_num_experts", reader, 64) : c.size({"moe_num_experts", "num_experts"}, 64);
 }
 
-/// Layers with experts: every moe_layer_interval-th from moe_layer_start_index to moe_layer_end_index (below 0: the
-/// last), or those that are "sparse" in mlp_layer_types.
+/// Layers with experts: every moe_layer_interval-th layer from moe_layer_start_index to moe_layer_end_index
+/// (negative: the last layer), or those marked "sparse" in mlp_layer_types.
 LayerSet sparse_layers_for(const Config& c, const Arch& a, Reader reader) {
   const Count first = number_for(c, "moe_layer_start_index", reader, 1), step = c.size("moe_layer_interval", 1);
   const json::Value* last = c.find("moe_layer_end_index");
@@ -42,8 +42,8 @@ LayerSet sparse_layers_for(const Config& c, const Arch& a, Reader reader) {
   return sparse_or(c, a, layers, {"moe_layer_start_index", "moe_layer_interval", "moe_layer_end_index"});
 }
 
-/// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in some layers, with shared ones fused into one MLP; the
-/// load-balancing bias is a buffer; tied by default. MTP modules have the dense MLP and the model's norm. hf
+/// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in some layers, with the shared experts fused into one MLP; the
+/// load-balancing bias is a buffer; tied by default. MTP modules have the dense MLP and share the model's norm. hf
 /// ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py and hub baidu/ERNIE-4.5-VL-28B-A3B-PT: the same for text.
 Arch ernie4_5_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -75,8 +75,9 @@ bool has_image_experts(const Config& text) {
   return widths != nullptr && widths->is_array() && text.text("model_type", "").starts_with("ernie4_5_");
 }
 
-/// Parameters of the vision_moe that every layer with experts has parallel to its text_moe (Ernie4_5_VLMoeMoeBlock): a
-/// router n h, and n experts of gate, up, down 3 h m. Shared experts read both inputs.
+/// Parameters of the vision_moe, which every layer with experts has parallel to its text_moe
+/// (Ernie4_5_VLMoeMoeBlock): a router n h, and n experts of gate, up, down 3 h m. The shared experts process both
+/// text and images.
 Count image_experts(const Config& text, Count hidden) {
   Arch a;
   a.layers = text.size("num_hidden_layers", 28);

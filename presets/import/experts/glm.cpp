@@ -26,8 +26,9 @@ Arch glm_ocr(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub THUDM/chatglm3-6b and THUDM/glm-4-9b, modeling_chatglm.py: Llama under Megatron's names. `add_qkv_bias` on q, k,
-/// v, `add_bias_linear` on every projection; LayerNorm unless `rmsnorm`; `post_layer_norm` is the final norm. Untied.
+/// hub THUDM/chatglm3-6b and THUDM/glm-4-9b, modeling_chatglm.py: Llama with Megatron's key names. `add_qkv_bias` on
+/// q, k, v, `add_bias_linear` on every projection; LayerNorm unless `rmsnorm`; `post_layer_norm` is the final norm.
+/// Untied.
 Arch chatglm(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.head_dim = c.size("kv_channels", d.head_dim);

@@ -6,13 +6,13 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Checks that the head width in Hunyuan's own key equals the one in hf's.
+/// Checks that the head width in Hunyuan's key (attention_head_dim) equals that in hf's key (head_dim).
 void check_head_width(const Config& c, const Arch& a) {
   c.require_repeated("attention_head_dim", "the head width (\"head_dim\")", a.head_dim);
 }
 
-/// hf hunyuan_v1_dense/modeling_hunyuan_v1_dense.py: RMSNorms of the head width on q and k, always; `attention_bias` on
-/// q, k, v and o; no biases in the MLP.
+/// hf hunyuan_v1_dense/modeling_hunyuan_v1_dense.py: RMSNorms of the head width on q and k, regardless of the config;
+/// `attention_bias` on q, k, v and o; no biases in the MLP.
 Arch hunyuan(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"use_qk_norm", "mlp_bias", "norm_type", "num_experts", "num_shared_expert", "moe_topk", "kv_lora_rank",
@@ -23,7 +23,7 @@ Arch hunyuan(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Number under `key`, which may also be a list with an entry per layer if all entries are equal.
+/// Number under `key`, which may also be a per-layer list whose entries are all equal.
 Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, Count otherwise) {
   const json::Value* v = c.find(key);
   if (v == nullptr || !v->is_array()) return c.size(key, otherwise);
@@ -36,7 +36,7 @@ Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, C
   return all.front();
 }
 
-/// Sets experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, and
+/// Sets experts of moe_intermediate_size (if absent: intermediate_size) in every layer, a router without bias, and
 /// `shared_experts` MLPs of intermediate_size, fused into one.
 void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
   if (c.count("moe_layer_num_skipped", 0) > 0)
@@ -52,9 +52,9 @@ void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
                   .layers = LayerSet::all(a.layers)});
 }
 
-/// Cross-layer attention (arXiv:2405.12981): of every cla_share_factor layers, the first has keys and values, which the
-/// others read. The others normalize the keys with separate weights. These count as query scales here: the scores are
-/// the same, since the norms follow the rotation.
+/// Sets cross-layer attention (arXiv:2405.12981): in every group of cla_share_factor layers, the first computes keys
+/// and values, and the others read them. The others normalize the keys with separate weights. These weights count as
+/// query scales, which give the same scores because the norms follow the rotation.
 void share_between_layers(const Config& c, Arch& a) {
   c.ignore({"cla_share_factor"});
   if (!c.flag("use_cla", false)) return;
@@ -67,8 +67,8 @@ void share_between_layers(const Config& c, Arch& a) {
 }
 
 /// hf hunyuan_v1_moe/modeling_hunyuan_v1_moe.py, hub tencent/Hunyuan-A13B-Instruct, modeling_hunyuan.py: the dense
-/// model with experts of moe_intermediate_size (absent: intermediate_size) in every layer, router without bias, and one
-/// shared MLP of intermediate_size.
+/// model with experts of moe_intermediate_size (if absent: intermediate_size) in every layer, a router without bias,
+/// and one shared MLP of intermediate_size.
 Arch hunyuan_moe(const Config& c, const Defaults& d) {
   Arch a = hunyuan(c, d);
   if (!c.flag("use_mixed_mlp_moe", true))
@@ -80,9 +80,9 @@ Arch hunyuan_moe(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub tencent/Tencent-Hunyuan-Large, modeling_hunyuan.py (also in Hunyuan-7B's files): Llama with RMSNorms of the head
-/// width on q and k under use_qk_norm, and `attention_bias` on q, k, v and o; if num_experts is above 1, experts in
-/// every layer and, under use_mixed_mlp_moe, num_shared_expert MLPs fused into one.
+/// hub tencent/Tencent-Hunyuan-Large, modeling_hunyuan.py (also in Hunyuan-7B's files): Llama with RMSNorms of the
+/// head width on q and k if use_qk_norm is set, and `attention_bias` on q, k, v and o. If num_experts is above 1,
+/// every layer has experts and, if use_mixed_mlp_moe is set, num_shared_expert MLPs fused into one.
 Arch hunyuan_large(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("mlp_bias", false)) c.refuse("\"mlp_bias\" is true; Hunyuan is supported only without MLP biases");
@@ -99,9 +99,10 @@ Arch hunyuan_large(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf hy_v3/modeling_hy_v3.py and hub tencent/Hy3: RMSNorms of the head width on q and k, always; `attention_bias` on
-/// q, k, v and o. Layers that mlp_layer_types marks as sparse, or from first_k_dense_replace on, have experts and
-/// num_shared_experts fused into one MLP; the load-balancing bias is a buffer. MTP modules are DeepSeek-V3's.
+/// hf hy_v3/modeling_hy_v3.py and hub tencent/Hy3: RMSNorms of the head width on q and k, regardless of the config;
+/// `attention_bias` on q, k, v and o. Layers marked sparse in mlp_layer_types, or all layers from
+/// first_k_dense_replace on, have experts, and num_shared_experts fused into one MLP. The load-balancing bias is a
+/// buffer. MTP modules are those of DeepSeek-V3.
 Arch hy_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("mlp_bias", false))

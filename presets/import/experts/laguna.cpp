@@ -18,8 +18,8 @@ std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
 
 using HeadKinds = InplaceVector<LayerMixer, 4>;
 
-/// The entry of `kinds` with this number of heads and this reach. If there is none, adds one that otherwise equals
-/// `own`.
+/// The entry of `kinds` with this number of heads and this reach. If there is none, adds one whose other properties
+/// equal those of `own`.
 LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count heads, const Reach& reach) {
   for (LayerMixer& kind : kinds)
     if (kind.heads == heads && kind.reach == reach) return kind;
@@ -32,8 +32,8 @@ LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count
   return kinds.push(kind);
 }
 
-/// Sets mixers. The first layer's mixer becomes the model's own; layers with another number of heads have separate
-/// mixers, with or without the window.
+/// Sets mixers. The first layer's mixer becomes the model's default. Layers with another number of heads have
+/// separate mixers, with or without the window.
 void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& slide) {
   const std::vector<Count> heads = laguna_heads(c, a);
   const Reach near{window < a.context ? window : 0};
@@ -59,7 +59,8 @@ AttentionGate gate_called(const Config& c, const json::Value& said) {
            in_quotes(said.is_string() ? said.get<std::string>() : said.dump()));
 }
 
-/// Gate from "gating" for all layers, or from "gating_types" for each layer; a gate per head if both are absent.
+/// Gate from "gating", which applies to all layers, or from the per-layer list "gating_types". A gate per head if
+/// both are absent.
 AttentionGate laguna_gate(const Config& c) {
   const json::Value* said = c.find("gating");
   std::vector<AttentionGate> gates;
@@ -72,7 +73,7 @@ AttentionGate laguna_gate(const Config& c) {
   return gates.empty() ? AttentionGate::per_head : gates.front();
 }
 
-/// Layers with experts: those marked sparse in mlp_layer_types, or those not in mlp_only_layers.
+/// Layers with experts: those marked sparse in mlp_layer_types, or all layers except mlp_only_layers.
 std::optional<LayerSet> laguna_sparse(const Config& c, const Arch& a) {
   const LayerSet dense = listed_layers(c, a, "mlp_only_layers").value_or(LayerSet());
   const auto rest = dense.empty() ? std::nullopt : std::optional(others(dense, a.layers));
@@ -80,9 +81,9 @@ std::optional<LayerSet> laguna_sparse(const Config& c, const Arch& a) {
 }
 
 /// hf laguna/modeling_laguna.py: head counts per layer, RMSNorms of the head width on q and k, a softplus gate on
-/// attention's output, `attention_bias` on q, k, v and o; layers that mlp_layer_types marks as sparse (default: all but
-/// the first) have experts, a shared one without a gate, and a load-balancing bias without a gradient. Windows follow
-/// layer_types. A softplus has the cost of a sigmoid.
+/// attention's output, `attention_bias` on q, k, v and o; layers marked sparse in mlp_layer_types (default: all
+/// except the first) have experts, a shared expert without a gate, and a load-balancing bias without a gradient.
+/// Windows follow layer_types. A softplus counts as a sigmoid.
 Arch laguna(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -102,8 +103,8 @@ Arch laguna(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mellum/modeling_mellum.py: Qwen 3 with experts, router without bias, in layers that mlp_layer_types marks as
-/// sparse (default: all). Windows follow layer_types.
+/// hf mellum/modeling_mellum.py: Qwen 3 with experts and a router without bias in layers marked sparse in
+/// mlp_layer_types (default: all). Windows follow layer_types.
 Arch mellum(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

@@ -4,7 +4,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Layers with RoPE: those marked 1 in no_rope_layers, or all but every no_rope_layer_interval-th.
+/// Layers with RoPE: those marked 1 in no_rope_layers, or all layers except every no_rope_layer_interval-th.
 LayerSet rope_layers(const Config& c, const Arch& a) {
   const Count step = c.size("no_rope_layer_interval", 4);
   const std::vector<Count> marks = c.has("no_rope_layers") ? c.counts("no_rope_layers") : std::vector<Count>{};
@@ -25,10 +25,10 @@ LayerSet expert_layers(const Config& c, const Arch& a) {
   return sparse_or(c, a, listed, {"moe_layers", "interleave_moe_layer_step"});
 }
 
-/// hf llama4/modeling_llama4.py, the text model. Layers with experts have num_local_experts of intermediate_size and a
-/// shared one of the same width; the others have a dense MLP of intermediate_size_mlp. Router without bias;
-/// `attention_bias` on q, k, v and o; `use_qk_norm` (default true) norms q and k without weights. Layers with RoPE
-/// attend within chunks of attention_chunk_size, the others to all tokens. Untied by default.
+/// hf llama4/modeling_llama4.py, the text model. Layers with experts have num_local_experts of intermediate_size and
+/// a shared expert of the same width; all others have a dense MLP of intermediate_size_mlp. Router without bias;
+/// `attention_bias` on q, k, v and o; `use_qk_norm` (default true) adds weight-free norms on q and k. Layers with
+/// RoPE attend within chunks of attention_chunk_size, all others to all tokens. Untied by default.
 Arch llama4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

@@ -16,8 +16,8 @@ Arch mimo(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// MTP modules with the attention of the first window layer and the MLP of the first dense layer. If the model has no
-/// such layers, the modules are unknown.
+/// MTP modules with the attention of the first window layer and the MLP of the first dense layer. Empty if the model
+/// has no such layers, since the modules are then unknown.
 Mtp modules_of_layers(const Config& c, const Arch& a, Count otherwise) {
   Mtp m = modules_like_last(c, a, "num_nextn_predict_layers", otherwise);
   const LayerSet dense = others(a.moe.layers, a.layers);
@@ -27,8 +27,8 @@ Mtp modules_of_layers(const Config& c, const Arch& a, Count otherwise) {
   return m;
 }
 
-/// Layers with a window: those marked 1 in hybrid_layer_pattern or "sliding_attention" in layer_types; by default, all
-/// but the first and every sixth.
+/// Layers with a window: those marked 1 in hybrid_layer_pattern or "sliding_attention" in layer_types; by default,
+/// all layers except the first and every sixth.
 LayerSet mimo_v2_windows(const Config& c, const Arch& a) {
   LayerSet full = LayerSet::every(5, 6, a.layers);
   full.insert(0);
@@ -37,11 +37,11 @@ LayerSet mimo_v2_windows(const Config& c, const Arch& a) {
       .value_or(others(full, a.layers));
 }
 
-/// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py; hf mimo_v2_flash/. Window layers have separate head counts
-/// (swa_*, default: twice the KV heads) and a sink per head; values are narrower than keys (v_head_dim). Experts in
-/// layers with moe_layer_freq 1 or sparse in mlp_layer_types (default: all but the first), with a load-balancing bias
-/// that is a buffer; no biases elsewhere. Three MTP modules, for which no key exists, have window attention and the
-/// dense MLP.
+/// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py; hf mimo_v2_flash/. Window layers have separate head
+/// counts (swa_*, default: twice the KV heads) and a sink per head; values are narrower than keys (v_head_dim).
+/// Layers marked 1 in moe_layer_freq or sparse in mlp_layer_types (default: all except the first) have experts, with
+/// a load-balancing bias that is a buffer; no biases elsewhere. No key states the MTP modules: there are three, with
+/// window attention and the dense MLP.
 Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
   Arch a = base_arch(c, d);
   a.value_dim = c.size("v_head_dim", 128);
@@ -74,8 +74,8 @@ Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
 }
 Arch mimo_v2_flash(const Config& c, const Defaults& d) { return mimo_v2_layers(c, d, 3); }
 
-/// hub XiaomiMiMo/MiMo-V2.5-Pro, modeling_mimo_v2.py: the same; query, key and value projections are one matrix. MTP
-/// modules exist only if num_nextn_predict_layers states their number.
+/// hub XiaomiMiMo/MiMo-V2.5-Pro, modeling_mimo_v2.py: the same, with the query, key and value projections in one
+/// matrix. There are MTP modules only if num_nextn_predict_layers states their number.
 Arch mimo_v2(const Config& c, const Defaults& d) {
   c.ignore({"attention_projection_layout"});
   return mimo_v2_layers(c, d, 0);
@@ -87,9 +87,9 @@ std::optional<LayerSet> step_experts(const Config& c, const Arch& a) {
       c, {{"moe_layers_enum", listed_layers(c, a, "moe_layers_enum")}, {"mlp_layer_types", sparse_typed(c, a)}});
 }
 
-/// hub stepfun-ai/step3, modeling_step3.py: attention with one KV head, whose queries have a low rank of share_q_dim
-/// with an RMSNorm (multi-matrix factorization attention, arXiv:2412.19255); no biases. Experts in moe_layers_enum,
-/// with one shared expert of share_expert_dim, router without bias.
+/// hub stepfun-ai/step3, modeling_step3.py: attention with one KV head and low-rank queries of rank share_q_dim with
+/// an RMSNorm (multi-matrix factorization attention, arXiv:2412.19255); no biases. Layers in moe_layers_enum have
+/// experts, one shared expert of share_expert_dim, and a router without bias.
 Arch step3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.kv_heads = 1;
@@ -106,8 +106,9 @@ Arch step3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Attention of the window layers, with separate heads according to attention_other_setting, or
-/// num_sliding_attention_heads and num_attention_heads_per_layer (hf). layer_types continues with the MTP modules.
+/// Attention of the window layers. Its head counts are in attention_other_setting, or in num_sliding_attention_heads
+/// and num_attention_heads_per_layer (hf). layer_types also has entries for the MTP modules, after those of the
+/// layers.
 LayerMixer step_window(const Config& c, const Arch& a) {
   LayerMixer window;
   static_cast<Mixer&>(window) = a;
@@ -133,10 +134,10 @@ void require_heads(const Config& c, const Arch& a, const LayerMixer& window) {
     c.refuse("\"num_attention_heads_per_layer\" contradicts the number of heads for a layer type; make them agree");
 }
 
-/// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py; hf step3p7/. A sigmoid gate per head, RMSNorms of the head width
-/// on q and k; experts in the layers named by moe_layers_enum or mlp_layer_types (default: all but the first three),
-/// with one shared expert without a gate, and a load-balancing bias that is a buffer. MTP modules have window
-/// attention, the dense MLP, and a separate norm and head.
+/// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py; hf step3p7/. A sigmoid gate per head, RMSNorms of the head
+/// width on q and k; layers named by moe_layers_enum or mlp_layer_types (default: all except the first three) have
+/// experts, with one shared expert without a gate, and a load-balancing bias that is a buffer. MTP modules have
+/// window attention, the dense MLP, and a separate norm and head.
 Arch step3p5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::per_head;

@@ -6,7 +6,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Layers with lightning attention: "linear_attention" in layer_types, 0 in attn_type_list, or every second layer.
+/// Layers with lightning attention: those marked "linear_attention" in layer_types or 0 in attn_type_list; by
+/// default, every second layer.
 LayerSet lightning_layers_by_type(const Config& c, const Arch& a) {
   const auto softmax = marked_layers(c, a, "attn_type_list");
   const auto marked = softmax ? std::optional(others(*softmax, a.layers)) : std::nullopt;
@@ -23,7 +24,7 @@ Moe minimax_experts(const Config& c, const Arch& a, Count experts = 8, Count top
 }
 
 /// hf minimax/modeling_minimax.py; hub MiniMaxAI/MiniMax-Text-01, modeling_minimax_text_01.py. No biases; experts in
-/// every layer; lightning layers have q, k, v of all heads, an output gate and a norm over the attention width. A
+/// every layer; lightning layers have q, k and v for all heads, an output gate and a norm over the attention width.
 /// shared_intermediate_size > 0 (hub) adds one shared expert with a gate.
 Arch minimax(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -45,7 +46,7 @@ Arch minimax(const Config& c, const Defaults& d) {
 Arch minimax_m2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attn_type_list", "qk_norm_type", "shared_intermediate_size", "mtp_transformer_layers", "num_mtp_modules",
-            "use_mtp"});  // files do not contain the modules
+            "use_mtp"});  // files contain no modules
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::full;
   Moe m = minimax_experts(c, a, 256, 8);
   m.router_correction = c.flag("use_routing_bias", true);
@@ -73,7 +74,7 @@ Indexer block_indexer(const Config& c, const BlockIndexer& keys) {
           .block = c.size(keys.block, 128)};
 }
 
-/// Layers with an indexer, from sparse_attention_config. The indexer has no values.
+/// Layers with an indexer, according to sparse_attention_config. Throws InputError if an indexer has values.
 LayerSet sparse_blocks(const Config& s, const Arch& a) {
   s.ignore({"sparse_score_type"});
   const LayerSet sparse = marked_layers(s, a, "sparse_attention_freq").value_or(LayerSet::all(a.layers));
@@ -83,8 +84,8 @@ LayerSet sparse_blocks(const Config& s, const Arch& a) {
   return sparse;
 }
 
-/// Sets attention to blocks that an indexer selects, in layers marked in `sparse_attention_freq` or named
-/// minimax_m3_sparse in layer_types; the others attend to all tokens.
+/// Sets attention to the blocks that an indexer selects, in layers marked in `sparse_attention_freq` or as
+/// minimax_m3_sparse in layer_types. All other layers attend to all tokens.
 void block_sparse_attention(const Config& c, Arch& a) {
   const auto typed = layers_of_type(c, a, "minimax_m3_sparse");
   LayerMixer sparse;
@@ -101,9 +102,10 @@ void block_sparse_attention(const Config& c, Arch& a) {
   set_mixer(a, sparse);
 }
 
-/// github.com/ml-explore/mlx-lm, minimax_m3; hf minimax_m3_vl/: grouped attention with RMSNorms of the head width on q
-/// and k, to blocks that an indexer selects in all layers but the first; layers marked in moe_layer_freq, or sparse in
-/// mlp_layer_types, have experts of intermediate_size, one shared expert, and a load-balancing bias that is a buffer.
+/// github.com/ml-explore/mlx-lm, minimax_m3; hf minimax_m3_vl/: grouped attention with RMSNorms of the head width on
+/// q and k, limited to the blocks that an indexer selects in some layers. Layers marked in moe_layer_freq, or sparse
+/// in mlp_layer_types, have experts of intermediate_size, one shared expert, and a load-balancing bias that is a
+/// buffer.
 Arch minimax_m3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"use_gemma_norm", "qk_norm_type", "num_mtp_modules"});
@@ -143,9 +145,10 @@ void refuse_other_lightning(const Config& c) {
     c.refuse("\"attention_bias\" is true; lightning attention with biases is not supported here");
 }
 
-/// hub openbmb/MiniCPM-SALA, modeling_minicpm_sala.py: lightning attention with RMSNorms of the head width on q and k,
-/// and softmax attention with fewer KV heads and without RoPE; both have an output gate per element. sparse_config is
-/// not supported: softmax attention is counted as attention to all tokens, which is exact up to dense_len.
+/// hub openbmb/MiniCPM-SALA, modeling_minicpm_sala.py: lightning attention with RMSNorms of the head width on q and
+/// k, and softmax attention with fewer KV heads and without RoPE; both have an output gate per element. sparse_config
+/// is not supported. Instead, softmax attention counts as attention to all tokens, which is exact up to dense_len
+/// tokens.
 Arch minicpm_sala(const Config& c, const Defaults& d) {
   refuse_other_lightning(c);
   Arch a = base_arch(c, d);

@@ -6,7 +6,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Sets num_local_experts experts of intermediate_size in every layer, num_experts_per_tok active per token, no biases.
+/// num_local_experts experts of intermediate_size in every layer, num_experts_per_tok of them active per token, no
+/// biases.
 Moe mixture(const Config& c, const Arch& a, Count experts, Count top_k) {
   return {.experts = c.size({"num_local_experts", "num_experts"}, experts),
           .top_k = c.size("num_experts_per_tok", top_k),
@@ -23,7 +24,7 @@ Arch mixtral(const Config& c, const Defaults& d) {
 }
 
 /// hf granitemoe/modeling_granitemoe.py and granitemoeshared: `attention_bias` on q, k, v and o; router and experts
-/// without bias; shared_intermediate_size > 0 adds a dense MLP of that width parallel to the experts.
+/// without bias. shared_intermediate_size > 0 adds a dense MLP of that width parallel to the experts.
 Arch granitemoe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"});
@@ -72,8 +73,8 @@ Count grok_width(const Config& c, Count hidden) {
   return c.size({"ffn_size", "intermediate_size"}, mul(8, ceil_div(width, 8)));
 }
 
-/// github xai-org/grok-1 run.py and model.py, under their own names or the names of ports to transformers: RMSNorms
-/// before and after each sub-layer, gated GELU experts in every layer, router without bias, tied.
+/// github xai-org/grok-1 run.py and model.py, with their original key names or those of ports to transformers:
+/// RMSNorms before and after each sub-layer, gated GELU experts in every layer, router without bias, tied.
 Arch grok(const Config& c, const Defaults& d) {
   Arch a;
   a.layers = c.size({"num_layers", "num_hidden_layers"}, d.layers);
@@ -97,9 +98,9 @@ Arch grok(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// github sgl-project/sglang, models/grok.py, for hub xai-org/grok-2, whose model_type is "git" (in hf an image model):
-/// Grok-1 with an untied head and, under residual_moe, a dense MLP of intermediate_size parallel to the experts of
-/// moe_intermediate_size.
+/// github sgl-project/sglang, models/grok.py, for hub xai-org/grok-2, whose model_type is "git" (in hf an image
+/// model): Grok-1 with an untied head and, if residual_moe is set, a dense MLP of intermediate_size parallel to the
+/// experts of moe_intermediate_size.
 Arch grok_2(const Config& c, const Defaults& d) {
   if (named_class(c) != "Grok1ForCausalLM")
     c.refuse(
@@ -118,8 +119,8 @@ Arch grok_2(const Config& c, const Defaults& d) {
 }
 
 /// hub PowerInfer/SmallThinker-21BA3B-Instruct, modeling_smallthinker.py: gated ReLU experts in every layer, without
-/// biases. Their router reads the input of the layer's attention, which changes no count. Layers marked in
-/// sliding_window_layout have a sliding window; layers without RoPE (rope_layout) change no parameter count.
+/// biases. The router reads the input of the layer's attention, which affects no count. Layers marked in
+/// sliding_window_layout have a sliding window. Layers without RoPE (rope_layout) do not affect parameter counts.
 Arch smallthinker(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("use_qk_norm", false)) c.refuse("\"use_qk_norm\" is true; query and key norms are not supported here");
@@ -134,8 +135,8 @@ Arch smallthinker(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf gpt_oss/modeling_gpt_oss.py: `attention_bias` (default true) on q, k, v and o; one sink logit per head; biases on
-/// router and experts, which every layer has; even layers have a sliding window.
+/// hf gpt_oss/modeling_gpt_oss.py: `attention_bias` (default true) on q, k, v and o; one sink logit per head; experts
+/// in every layer, with biases on router and experts; even layers have a sliding window.
 Arch gpt_oss(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", true);
@@ -150,10 +151,10 @@ Arch gpt_oss(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf afmoe/modeling_afmoe.py: RMSNorms before and after each sub-layer and, of the head width, on q and k; a gate per
-/// channel on attention's output; `attention_bias` on q, k, v and o. The first num_dense_layers layers are dense, the
-/// others have num_shared_experts fused into one MLP, parallel to the routed ones; expert_bias has no gradient. All but
-/// every global_attn_every_n_layers-th layer have a sliding window, and only these have RoPE.
+/// hf afmoe/modeling_afmoe.py: RMSNorms before and after each sub-layer, RMSNorms of the head width on q and k; a
+/// gate per channel on attention's output; `attention_bias` on q, k, v and o. The first num_dense_layers layers are
+/// dense; all others have routed experts, and num_shared_experts fused into one MLP. expert_bias has no gradient. All
+/// layers except every global_attn_every_n_layers-th have a sliding window and RoPE; the others have neither.
 Arch afmoe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"num_expert_groups", "num_limited_groups", "route_norm"});

@@ -45,7 +45,7 @@ void grouped(const NamedLayer& l, const Mixer& m, Count hidden) {
     p({"gate_proj", "g_proj", "o_gate"}, m.attention_width(), hidden);
 }
 
-/// Lightning attention under the names of hub MiniMax-Text-01, Ring-mini-linear and MiniCPM-SALA.
+/// Lightning attention, with the names in hub MiniMax-Text-01, Ring-mini-linear and MiniCPM-SALA.
 void lightning(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Projections p(l, attention_names);
   const Count width = mul(m.heads, m.head_dim);
@@ -74,7 +74,7 @@ void latent(const NamedLayer& l, const Mixer& m, Count hidden, const NameChoices
   p({"o_proj", "dense"}, hidden, mul(m.heads, w.v_dim));
 }
 
-/// The query matrix of an indexer, and its key matrix if every token has a key. The head weights of a lightning indexer
+/// An indexer's query matrix, and its key matrix if every token has a key. The head weights of a lightning indexer
 /// stay in the config's dtype. A block indexer projects the layer's input (MiniMax-M3).
 void indexer(const NamedLayer& l, const Mixer& m, Count hidden) {
   if (!m.indexer.runs()) return;
@@ -119,7 +119,7 @@ void mix(const NamedLayer& l, const Mixer& m, Count hidden) {
   recurrent_matrices(l, m.recurrent, hidden);
 }
 
-/// Matrices of an MLP. `in`: width of its input and output.
+/// Matrices of an MLP, or of all experts. `in`: width of its input and output.
 void feed_forward(const NamedLayer& l, const Arch& a, Component c, const NameChoices& parents, Count width, Count in,
                   Count groups = 1) {
   const bool biased = c == Component::experts ? a.moe.expert_bias : a.mlp_bias;
@@ -140,7 +140,7 @@ void mixture(const NamedLayer& l, const Arch& a) {
   const NameChoices usual{"mlp.experts.0",    "mlp.experts",          "block_sparse_moe.experts.0",
                           "block_sparse_moe", "feed_forward.experts", "feed_forward.experts.0",
                           "ffn.experts.0",    "mixer.experts.0",      "moe"};
-  const NameChoices with_dense_mlp{"experts", "experts.0", "moe.experts"};  // Gemma 4, in which "mlp" is the dense MLP
+  const NameChoices with_dense_mlp{"experts", "experts.0", "moe.experts"};  // Gemma 4, where "mlp" is the dense MLP
   feed_forward(l, a, Component::experts, m.with_dense_mlp ? with_dense_mlp : usual, m.width, in, m.experts);
   if (m.latent_width > 0) {
     l.matrix(Component::mlp, {"mixer"}, {"fc1_latent_proj"}, m.latent_width, a.hidden);

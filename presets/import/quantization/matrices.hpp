@@ -1,5 +1,5 @@
 #pragma once
-/// A model's matrices under the module names of its checkpoint.
+/// A model's matrices, with their module names in its checkpoint.
 
 #include <functional>
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace llmcalc::import {
 
-/// A matrix, or one kind of matrix of all experts in a layer. Families have different names for the same matrix;
-/// `paths` lists them.
+/// A matrix, or the matrices of one kind of all experts in a layer. `paths` lists the names that different families
+/// have for it.
 struct Matrix {
   Component component;
   std::vector<std::string> paths;
@@ -29,8 +29,8 @@ Matrix token_embedding(const Arch& arch);
 /// Calls visit(const Matrix&) for the routers of all layers, and for the gates of shared experts.
 void for_each_router(const Arch& arch, const std::function<void(const Matrix&)>& visit);
 
-/// Calls visit(const Matrix&) for the matrices of all layers and for an untied head, as stored in the files of a family
-/// (a model_type). Fused matrices count as one matrix. Excludes routers and tables.
+/// Calls visit(const Matrix&) for the matrices of all layers and for an untied head, as stored in the files of a
+/// family (a model_type). A fused matrix is visited once. Excludes routers and tables.
 void for_each_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 
 /// Like for_each_router() and for_each_matrix(), for MTP modules. The matrix that joins a hidden state and a token

@@ -29,8 +29,8 @@ std::string in_text_model(const std::string& name) {
   return name;
 }
 
-/// Removes a trailing dot, because "model.layers.0." matches the same modules as "model.layers.0": some lists contain
-/// parts of names.
+/// Removes a trailing dot. Some lists contain parts of names, and "model.layers.0." matches the same modules as
+/// "model.layers.0".
 std::string without_last_dot(std::string name) {
   if (name.ends_with('.')) name.pop_back();
   return name;
@@ -51,8 +51,8 @@ bool is_plain(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
 }
 
-/// The literal prefix of an expression, such as "mlp." for "mlp\\.(gate|up)_proj", without characters that are optional
-/// or repeated.
+/// The literal prefix of an expression, such as "mlp." for "mlp\\.(gate|up)_proj". Excludes optional and repeated
+/// characters.
 std::string plain_begin(const std::string& pattern) {
   std::string out;
   for (std::size_t i = 0; i < pattern.size();) {
@@ -83,8 +83,8 @@ bool has_alternatives(const std::string& pattern) {
   return false;
 }
 
-/// Compiles an expression. Most expressions are of the form ".*name.*" or begin with it. Searching for the name at any
-/// position is faster than matching.
+/// Compiles an expression. Most expressions have the form ".*name.*" or begin like it, and searching for the name is
+/// faster than matching.
 NameExpression name_expression(const std::string& pattern) {
   constexpr std::string_view any = ".*";
   NameExpression e{.rest = Expression(pattern), .name = {}};
@@ -98,7 +98,7 @@ NameExpression name_expression(const std::string& pattern) {
   return e;
 }
 
-/// Whether the expression matches at any position. This requires that the text contain its literal prefix.
+/// Whether the expression matches at any position. The text must contain its literal prefix.
 bool is_matched_anywhere(const NameExpression& e, const std::string& text) {
   if (text.find(e.name) == std::string::npos) return false;
   return !e.rest || e.rest->within(text);
@@ -112,7 +112,7 @@ bool is_matched(const NameExpression& e, const std::string& path) {
                                       [&](std::string_view prefix) { return matches(std::string(prefix) + path); });
 }
 
-/// Whether a name without its prefix is in the language model's layers; "mtp.layers.0" is not.
+/// Whether a name without its prefix is in the language model's layers, unlike "mtp.layers.0".
 bool is_of_layers(const std::string& name) { return name == "layers" || name.starts_with("layers."); }
 
 /// Calls visit(part) for every run of whole dotted segments in `path`, until a call returns true.

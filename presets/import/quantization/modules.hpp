@@ -12,7 +12,7 @@
 
 namespace llmcalc::import {
 
-/// A name with *, ? or [...], which also matches every module below a matching one.
+/// A name with *, ? or [...]. It also matches every module below a matching module.
 struct NameGlob {
   std::string begin;   ///< literal prefix
   std::string module;  ///< pattern for the module
@@ -23,11 +23,11 @@ struct NameGlob {
 struct NameExpression {
   std::optional<Expression> rest{};  ///< absent: `name` is the whole pattern
   std::string name{};                ///< literal prefix, if it matches at any position
-  bool anywhere = false;             ///< matches at any position, not only at the start
+  bool anywhere = false;             ///< it matches at any position, not only at the start
 };
 
-/// A set of modules, given by dotted names ("lm_head", "model.layers.0.mlp"), names with * ("*.attn.*"), or regular
-/// expressions ("re:.*self_attn.*"). A name matches its module and, with `below`, every module below it.
+/// A set of modules, given by names ("lm_head", "model.layers.0.mlp"), globs ("*.attn.*") or regular expressions
+/// ("re:.*self_attn.*"). A name matches its module and, if `below` is set, every module below it.
 class Modules {
  public:
   Modules() = default;
@@ -50,7 +50,7 @@ class Modules {
   std::vector<NameExpression> expressions_;
 };
 
-/// Finds the first of many sets of modules that contains a path by name, in time independent of the number of sets.
+/// Finds the first of many sets of modules that names a path, in time independent of the number of sets.
 class NamedModules {
  public:
   /// Adds the names in a set. If two sets have the same name, the first one applies.

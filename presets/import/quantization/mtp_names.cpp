@@ -8,20 +8,20 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Names in MTP modules, with {} in place of the module's number: prefix of the module's layer, and name of the matrix
-/// that joins a hidden state and the next token's embedding.
+/// Names in a family's MTP modules: the prefix of the module's layer, and the matrix that joins a hidden state and
+/// the next token's embedding. {} stands for the module's number.
 struct MtpNames {
   std::string_view family;  ///< prefix of its model_type
   std::string_view layer, join;
-  std::string_view token = "";  ///< name of the token's half, if the join is two matrices
-  bool counts_on = false;       ///< numbering continues after the model's layers
+  std::string_view token = "";  ///< name of the matrix for the token's embedding, if the join has two matrices
+  bool counts_on = false;       ///< module numbers continue those of the model's layers
   Count layers = 1;  ///< layers per module; if there are two, the first has attention, the second the MLP or experts
 };
 
 /// Sources: hub deepseek-ai/DeepSeek-V3, README_WEIGHTS.md; vLLM, model_executor/models: deepseek_mtp.py,
 /// qwen3_next_mtp.py, mimo_mtp.py, mimo_v2_mtp.py, ernie_mtp.py, nemotron_h_mtp.py, step3p5_mtp.py,
-/// longcat_flash_mtp.py; hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py. Families that are not listed name their
-/// modules like DeepSeek-V3.
+/// longcat_flash_mtp.py; hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py. All other families name their modules
+/// like DeepSeek-V3.
 constexpr MtpNames usual_mtp_names{
     .family = "deepseek", .layer = "layers.{}.", .join = "layers.{}.eh_proj", .counts_on = true};
 constexpr std::array mtp_names{

@@ -1,5 +1,5 @@
 #pragma once
-/// Helpers for the names of a layer's matrices, for matrices.cpp and recurrent_matrices.cpp.
+/// Helpers of matrices.cpp and recurrent_matrices.cpp for the names of a layer's matrices.
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace llmcalc::import {
 
 using NameChoices = std::vector<std::string>;
 
-/// Visits a layer's matrices under their names in hf and in the checkpoints' own code. `fused` and `visit` must outlive
+/// Visits a layer's matrices with their names in hf and in the checkpoints' code. `fused` and `visit` must outlive
 /// it.
 class NamedLayer {
  public:
@@ -54,8 +54,8 @@ class Projections {
   void operator()(const NameChoices& leaves, Count rows, Count columns, bool biased = false) const {
     l_.matrix(Component::attention, parents_, leaves, rows, columns, 1, biased);
   }
-  /// A matrix in a module that has other parameters. Only a group that names it matches it, because groups for all
-  /// matrices cover modules with a single matrix.
+  /// A matrix in a module that has other parameters. Only groups that name it match it, because groups for all
+  /// matrices cover only modules with a single matrix.
   void parameter(const char* leaf, Count rows, Count columns, Count groups = 1) const {
     l_.matrix(Component::attention, parents_, {leaf}, rows, columns, groups, false, true);
   }

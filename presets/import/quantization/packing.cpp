@@ -13,7 +13,7 @@ Bytes state_bytes(const Packing& p, const Matrix& m) {
   return Bytes(static_cast<Count>(p.state.size() - Packing::shape_mark.size() + shape.size()));
 }
 
-/// Bytes of the scales that pad the last tiles.
+/// Bytes of the padding in the last tiles of scales.
 Bytes filled_bytes(const Packing& p, const Matrix& m) {
   if (!p.tiled_scales) return {};
   const auto whole = [](Count n, Count tile) { return mul(ceil_div(n, tile), tile); };

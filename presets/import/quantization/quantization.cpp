@@ -40,7 +40,7 @@ struct ComponentMatrices {
 
 constexpr std::string_view in_16_bits = "";  ///< matmuls in 16 bits
 
-/// The name with the most elements.
+/// The name with the largest count.
 std::string_view most_of(const std::map<std::string_view, Count>& numbers) {
   auto most = numbers.begin();
   for (auto i = numbers.begin(); i != numbers.end(); ++i)
@@ -48,7 +48,7 @@ std::string_view most_of(const std::map<std::string_view, Count>& numbers) {
   return most->first;
 }
 
-/// The format of most of a component's elements. If there are several formats, adds a caveat.
+/// The most common format among a component's elements. Adds a caveat if there are several formats.
 DType settled_format(StoredWeights& out, Component c, const std::map<std::string_view, Count>& numbers) {
   Count all = 0;
   for (const auto& [name, n] : numbers) all = add(all, n);
@@ -67,8 +67,8 @@ std::optional<NarrowPart> part_of(Component c) {
   return in_mlp(c) ? std::optional(NarrowPart::experts) : std::nullopt;
 }
 
-/// Sets one matmul format for all blocks, or for some components, with the others in 16 bits. If there are several
-/// formats, uses the widest, since narrower formats are never slower.
+/// Sets one matmul format for all blocks or for some of their components; the others multiply in 16 bits. If there
+/// are several formats, uses the widest, because narrower formats are never slower.
 void settle_products(StoredWeights& out, const std::map<Component, ComponentMatrices>& matrices) {
   NarrowParts narrow, wide_parts;
   for (const auto& [component, of] : matrices) {
@@ -91,7 +91,7 @@ void settle_products(StoredWeights& out, const std::map<Component, ComponentMatr
   if (out.product_parts.empty()) out.products = std::nullopt;
 }
 
-/// Bytes of all components: matrices as packed, and everything else in the config's dtype.
+/// Bytes of all components. Matrices count as packed, all other parameters in the config's dtype.
 HeldComponents held_components(const std::map<Component, ComponentMatrices>& matrices, const Arch& arch,
                                const WeightFormats& w, DType base, Owner owner) {
   const ComponentBytes plain = component_bytes(arch, base, owner), formats_alone = component_bytes(arch, w, owner);
@@ -125,7 +125,7 @@ void for_each_stored(const Stock& s, Owner owner, const std::function<void(const
   if (s.scheme.routers_as_others) for_each_router(s.arch, visit);
 }
 
-/// Adds a caveat about groups whose targets match no matrix, or only matrices of earlier groups.
+/// Adds a caveat about groups whose targets match no matrix or only matrices that belong to earlier groups.
 void tell_unused(StoredWeights& out, const Scheme& s, const std::set<const Scheme::Group*>& used) {
   std::vector<std::string> unused;
   for (const Scheme::Group& g : s.groups)
@@ -197,7 +197,7 @@ std::optional<DType> base_format(const Config& c) {
 
 /// The quantization block, which is in a config.json or in a separate file written by ModelOpt.
 const json::Value* block_of(const Config& c) {
-  c.ignore({"quantization_config", "compression_config", "quantization"});  // only one counts
+  c.ignore({"quantization_config", "compression_config", "quantization"});  // only the first one found is used
   for (const char* key : {"quantization_config", "compression_config", "quantization"}) {
     const json::Value* v = c.find(key);
     if (v != nullptr && !v->is_object() && *v != false)

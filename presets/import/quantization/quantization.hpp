@@ -1,5 +1,5 @@
 #pragma once
-/// Number formats in which a checkpoint stores its weights, from its config.json.
+/// Number formats in which a checkpoint stores its weights, according to its config.json.
 
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ struct StoredWeights {
   std::optional<WeightFormats> formats;  ///< absent if the config does not state them
   std::vector<std::string> caveats;
   std::optional<DType> products{};                 ///< format of both operands, if the block also quantizes inputs
-  NarrowParts product_parts = NarrowParts::all();  ///< parts with these matmuls
+  NarrowParts product_parts = NarrowParts::all();  ///< parts whose matmuls use `products`
   std::vector<std::string> unknown_keys{};         ///< keys of the block that were never read
 };
 

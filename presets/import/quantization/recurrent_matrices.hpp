@@ -4,7 +4,7 @@
 
 namespace llmcalc::import {
 
-/// Visits the matrices of a layer's recurrence under the names in each kind's own code. Excludes convolutions and
+/// Visits the matrices of a layer's recurrence with their names in the modeling code. Excludes convolutions and
 /// per-head vectors. `hidden`: model width.
 void recurrent_matrices(const NamedLayer& l, const Recurrent& r, Count hidden);
 

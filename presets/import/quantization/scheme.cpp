@@ -66,7 +66,7 @@ void index_groups(Scheme& s) {
   }
 }
 
-/// Index of the first group that names the matrix; the number of groups if there is none.
+/// Index of the first group that names the matrix; the number of groups if no group does.
 std::size_t naming_group(const Scheme& s, const Matrix& m) {
   std::size_t first = s.groups.size();
   for (const std::string& path : m.paths) first = std::min(first, s.named.first(path).value_or(first));

@@ -16,24 +16,24 @@ struct Scheme {
     std::optional<Packing> packing{};  ///< absent: in the config's dtype
     Modules targets{};                 ///< empty: all matrices
     std::optional<DType> products{};   ///< format of both operands if inputs are also quantized; absent: 16 bits
-    std::string said{};                ///< targets as written in the block, for a caveat if they match no matrix
+    std::string said{};                ///< targets as written in the block, for the caveat if they match no matrix
   };
   std::vector<Group> groups{};         ///< a matrix belongs to the first group whose targets match it
   Modules kept{};                      ///< modules that stay in the config's dtype, regardless of groups
   bool head_as_other = false;          ///< the head is packed like other matrices unless the block excludes it
   bool table_as_other = false;         ///< the token embedding is packed like other matrices
   bool routers_as_others = false;      ///< routers are packed like other matrices
-  Count cache_bits = 0;                ///< bits of the KV cache for which the checkpoint has scales; 0: no scales
+  Count cache_bits = 0;                ///< bits of a KV cache for which the checkpoint contains scales; 0: no scales
   std::vector<std::string> caveats{};  ///< properties that the block does not specify
   std::vector<std::string> unread{};   ///< unread keys whose values may matter
-  NamedModules named{};                ///< groups that consist only of names, by index
+  NamedModules named{};                ///< names of the groups that have only names
   std::vector<std::size_t> others{};   ///< indices of the groups that are not in `named`
 };
 
 /// Inputs for reading a block other than its own keys.
 struct SchemeContext {
-  std::string model_type;  ///< needed because Qwen3.5 stores the scales of fp8 blocks in bf16, DeepSeek-V4 in one byte
-  std::string dtype;       ///< dtype of unquantized tensors, as named by PyTorch
+  std::string model_type;    ///< determines the size of fp8 block scales: bf16 in Qwen3.5, one byte in DeepSeek-V4
+  std::string dtype;         ///< dtype of unquantized tensors, as named by PyTorch
   bool fp4_experts = false;  ///< "expert_dtype": "fp4" (DeepSeek-V4)
 };
 

@@ -4,7 +4,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Layers with full attention: according to layer_types, or every full_attention_interval-th.
+/// Layers with full attention: as marked in layer_types, otherwise every full_attention_interval-th.
 LayerSet full_layers(const Config& c, const Arch& a) {
   const Count step = c.size("full_attention_interval", 4);
   return layers_of_type(c, a, "full_attention", "linear_attention").value_or(LayerSet::every(step - 1, step, a.layers));
@@ -28,7 +28,7 @@ Recurrent delta_net(const Config& c, const DeltaDefaults& d) {
           .state_bytes = c.text("mamba_ssm_dtype", "float32") == "float32" ? 4 : 2};
 }
 
-/// Sets MTP modules. `otherwise`: their number if no key states it.
+/// Sets MTP modules. `otherwise`: default for their number.
 void set_modules(const Config& c, Arch& a, Count otherwise) {
   a.mtp = modules_like_last(c, a, "mtp_num_hidden_layers", otherwise);
   if (a.mtp.modules == 0) return;
@@ -45,9 +45,9 @@ void set_modules(const Config& c, Arch& a, Count otherwise) {
   a.mtp.own_embedding = c.flag("mtp_use_dedicated_embeddings", false);
 }
 
-/// hf qwen3_5/modeling_qwen3_5.py, the text model: full layers have a sigmoid gate per output element
-/// (`attn_output_gate`, default true) and RMSNorms of the head width on q and k; the others a gated DeltaNet.
-/// mtp_num_hidden_layers MTP modules have full attention and the MLP of the model's layers.
+/// hf qwen3_5/modeling_qwen3_5.py, the text model: layers with full attention have a sigmoid gate per output element
+/// (`attn_output_gate`, default true) and RMSNorms of the head width on q and k; all others have a gated DeltaNet.
+/// The mtp_num_hidden_layers MTP modules have full attention and the MLP of the model's layers.
 Arch qwen3_5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -66,7 +66,7 @@ Arch qwen3_5(const Config& c, const Defaults& d) {
 }
 
 /// hf qwen3_next/modeling_qwen3_next.py and qwen3_5_moe/modeling_qwen3_5_moe.py: the same with experts, including a
-/// shared one with a sigmoid gate; router without bias. `experts`, `top_k`: defaults for absent keys.
+/// shared expert with a sigmoid gate; router without bias. `experts`, `top_k`: defaults for absent keys.
 Arch with_experts(const Config& c, const Defaults& d, Count experts, Count top_k) {
   Arch a = qwen3_5(c, d);
   set_experts(a, {.experts = c.size("num_experts", experts),
@@ -81,7 +81,8 @@ Arch with_experts(const Config& c, const Defaults& d, Count experts, Count top_k
 
 Arch qwen3_5_moe(const Config& c, const Defaults& d) { return with_experts(c, d, 256, 8); }
 
-/// No key states the number of MTP modules; Qwen3-Next-80B-A3B's files have one module, Qwen3-Coder-Next's have none.
+/// Qwen3-Next. No key states the number of MTP modules: Qwen3-Next-80B-A3B's files have one, Qwen3-Coder-Next's have
+/// none.
 Arch qwen3_next(const Config& c, const Defaults& d) {
   Arch a = with_experts(c, d, 512, 10);
   set_modules(c, a, 1);
@@ -94,17 +95,17 @@ bool says_no_rotation(const Config& c) {
   return c.is_null("rope_theta");
 }
 
-/// Layers with linear attention: according to layer_types; or all but every fourth or, with fewer than four layers, all
-/// but the last.
+/// Layers with linear attention: as marked in layer_types; otherwise all layers except every fourth or, if there are
+/// fewer than four layers, all except the last.
 LayerSet olmo_linear_layers(const Config& c, const Arch& a) {
   const LayerSet full = LayerSet::every(a.layers < 4 ? a.layers - 1 : 3, 4, a.layers);
   return layers_of_type(c, a, "linear_attention").value_or(others(full, a.layers));
 }
 
 /// hf olmo_hybrid/modeling_olmo_hybrid.py: OLMo 2's attention, with or without RoPE, and gated DeltaNets whose keys
-/// share three quarters of the hidden size and whose values are twice as wide. Two RMSNorms in every layer: before both
-/// sub-layers in linear layers, and on the outputs of both in attention layers; all are counted as norms before
-/// sub-layers.
+/// have three quarters of the hidden size in total and whose values are twice as wide. Every layer has two RMSNorms:
+/// before the sub-layers in linear layers, and on the sub-layers' outputs in attention layers. All of them count as
+/// norms before sub-layers.
 Arch olmo_hybrid(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::full;

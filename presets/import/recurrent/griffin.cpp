@@ -5,7 +5,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Layers marked "recurrent" in block_types, a list that is repeated; the others have attention.
+/// Layers marked "recurrent" in block_types, a list that repeats over the layers. All other layers have attention.
 LayerSet recurrent_layers(const Config& c, const Arch& a) {
   const char* key = c.has("_block_types") ? "_block_types" : "block_types";
   std::vector<std::string> types{"recurrent", "recurrent", "attention"};
@@ -23,10 +23,11 @@ LayerSet recurrent_layers(const Config& c, const Arch& a) {
   return found;
 }
 
-/// hf recurrent_gemma/modeling_recurrent_gemma.py (Griffin, arXiv:2402.19427): layers of a mixer and a gated MLP of
-/// intermediate_size / 2 with biases, RMSNorms before both. Mixers are recurrent blocks of lru_width channels, with
-/// biases on all projections and RG-LRU gates with a matrix for each of num_attention_heads blocks; or attention within
-/// attention_window_size tokens, with RoPE on half of each head and a bias on o. States are float32. Tied by default.
+/// hf recurrent_gemma/modeling_recurrent_gemma.py (Griffin, arXiv:2402.19427): every layer has a mixer and a gated
+/// MLP of intermediate_size / 2 with biases, and RMSNorms before both. A mixer is either a recurrent block of
+/// lru_width channels, with biases on all projections and RG-LRU gates with a matrix for each of num_attention_heads
+/// blocks, or attention within attention_window_size tokens, with RoPE on half of each head and a bias on o. States
+/// are float32. Tied by default.
 Arch recurrent_gemma(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"embeddings_scale_by_sqrt_dim", "logits_soft_cap", "partial_rotary_factor", "final_w_init_variance_scale",

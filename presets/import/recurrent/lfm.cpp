@@ -6,14 +6,14 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Layers with attention: according to layer_types or full_attn_idxs.
+/// Layers with attention, according to layer_types or full_attn_idxs; by default, all layers.
 LayerSet attention_layers(const Config& c, const Arch& a) {
   const auto listed = listed_layers(c, a, "full_attn_idxs");
   return layers_of_type(c, a, "full_attention", "conv").value_or(listed.value_or(LayerSet::all(a.layers)));
 }
 
-/// hf lfm2_moe/modeling_lfm2_moe.py without its experts: attention with RMSNorms of the head width on q and k in some
-/// layers, a gated short convolution in the others; "embedding_norm" is the final norm. Tied by default.
+/// hf lfm2_moe/modeling_lfm2_moe.py without its experts: some layers have attention with RMSNorms of the head width
+/// on q and k, all others a gated short convolution. "embedding_norm" is the final norm. Tied by default.
 Arch lfm2_layers(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.tied_head = c.flag("tie_word_embeddings", c.flag("tie_embedding", d.tied));
@@ -32,8 +32,8 @@ Arch lfm2_layers(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf lfm2/modeling_lfm2.py, Lfm2MLP: with block_auto_adjust_ff_dim (default true), two thirds of the stated width,
-/// times block_ffn_dim_multiplier, rounded up to a multiple of block_multiple_of.
+/// hf lfm2/modeling_lfm2.py, Lfm2MLP: with block_auto_adjust_ff_dim (default true), the MLP's width is two thirds of
+/// the stated width, times block_ffn_dim_multiplier, rounded up to a multiple of block_multiple_of.
 Arch lfm2(const Config& c, const Defaults& d) {
   Arch a = lfm2_layers(c, d);
   c.ignore({"block_mlp_init_scale", "block_norm_eps", "block_use_swiglu", "num_heads", "use_pos_enc"});
@@ -48,8 +48,8 @@ Arch lfm2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf lfm2_moe/modeling_lfm2_moe.py: the first num_dense_layers layers are dense, with the unadjusted
-/// intermediate_size; the load-balancing bias is a buffer.
+/// hf lfm2_moe/modeling_lfm2_moe.py: the first num_dense_layers layers are dense, with intermediate_size unadjusted;
+/// the load-balancing bias is a buffer.
 Arch lfm2_moe(const Config& c, const Defaults& d) {
   Arch a = lfm2_layers(c, d);
   set_experts(a, {.experts = c.size("num_experts", 32),

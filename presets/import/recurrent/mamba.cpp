@@ -27,7 +27,7 @@ Arch mamba(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   refuse_bias(c, {"use_bias"});
   require_words(c, "layer_types", {"linear_attention"});
-  c.ignore({"rms_norm", "fused_add_norm"});  // choices of norm kernels; the norms themselves are in every file
+  c.ignore({"rms_norm", "fused_add_norm"});  // these choose norm kernels; the norms exist in any case
   const Count expanded = mul(c.size("expand", 2), a.hidden), width = c.size({"intermediate_size", "d_inner"}, expanded);
   const json::Value* rank = c.find("time_step_rank");
   const bool automatic = rank == nullptr || rank->is_string();
@@ -87,8 +87,8 @@ Arch mamba2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Width of a head: mamba_d_head. If it is absent or "auto", mamba_d_ssm (absent: `inner`) or, without such a key,
-/// mamba_expand x hidden, divided by the number of heads.
+/// Width of a head: mamba_d_head. If that is absent or "auto", the width is mamba_d_ssm (if absent: `inner`) or, in
+/// classes without that key, mamba_expand x hidden, divided by the number of heads.
 Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
   const json::Value* said = c.find("mamba_d_head");
   if (said != nullptr && !said->is_string()) return c.size("mamba_d_head", 64);
@@ -99,8 +99,8 @@ Count head_width(const Config& c, Count hidden, Count heads, Count inner) {
   return all / heads;
 }
 
-/// Checks the number of channels, which is stated twice: by the number and width of heads, and by mamba_d_ssm or, if
-/// the class has no such key or it is null, mamba_expand x hidden. The classes reject conflicting values.
+/// Checks the number of channels, which is stated twice: as the number of heads times their width, and as mamba_d_ssm
+/// or, if that is null or not a key of the class, mamba_expand x hidden. The classes also reject conflicting values.
 void check_channels(const Config& c, Count hidden, Count width, Count inner) {
   constexpr std::string_view heads = "\"mamba_n_heads\" x \"mamba_d_head\"";
   c.require_repeated("mamba_d_ssm", heads, width);
@@ -180,22 +180,22 @@ LayerSet one_in(const Config& c, const Arch& a, std::string_view period, Count u
   return LayerSet::every(from, step, a.layers);
 }
 
-/// Jamba's layers with Mamba: according to a list, otherwise all but one in every attn_layer_period layers.
+/// Jamba's layers with Mamba: as listed, otherwise all except one of every attn_layer_period layers.
 LayerSet jamba_mamba(const Config& c, const Arch& a) {
   const LayerSet periodic = others(one_in(c, a, "attn_layer_period", 8, "attn_layer_offset", 4), a.layers);
   return listed_or(c, {c.has("layer_types") ? "layer_types" : "layers_block_type", mamba_typed(c, a)}, periodic,
                    {"attn_layer_period", "attn_layer_offset"});
 }
 
-/// Jamba's layers with experts: according to a list, otherwise one in every expert_layer_period layers.
+/// Jamba's layers with experts: as listed, otherwise one of every expert_layer_period layers.
 LayerSet jamba_experts(const Config& c, const Arch& a) {
   const LayerSet periodic = one_in(c, a, "expert_layer_period", 2, "expert_layer_offset", 1);
   return sparse_or(c, a, periodic, {"expert_layer_period", "expert_layer_offset"});
 }
 
 /// hf jamba/modeling_jamba.py: every layer has a mixer and a gated MLP. The mixer is attention without RoPE in one of
-/// attn_layer_period layers, and Mamba-1 with RMSNorms on the low-rank step, B and C in the others. One of
-/// expert_layer_period layers has num_experts MLPs, and a router without bias. Lists may name these layers
+/// every attn_layer_period layers, and otherwise Mamba-1 with RMSNorms on the low-rank step, B and C. One of every
+/// expert_layer_period layers has num_experts MLPs and a router without bias. Lists may name these layers
 /// (layer_types, mlp_layer_types). A window has no effect.
 Arch jamba(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -223,9 +223,9 @@ Arch jamba(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf bamba/modeling_bamba.py: every layer has a mixer and a gated MLP. The mixer is attention in layers of
-/// attn_layer_indices (counted from 0) or according to layer_types (default: no layer), and Mamba-2 in the others. Half
-/// of each head has RoPE. `attention_bias` on q, k, v and o, `mlp_bias` on the MLP.
+/// hf bamba/modeling_bamba.py: every layer has a mixer and a gated MLP. The mixer is attention in the layers given by
+/// attn_layer_indices (counted from 0) or layer_types (default: none), and Mamba-2 in all others. Half of each head
+/// has RoPE. `attention_bias` on q, k, v and o, `mlp_bias` on the MLP.
 Arch bamba(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"mamba_expand", "attn_rotary_emb", "partial_rotary_factor"});
@@ -242,8 +242,8 @@ Arch bamba(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf falcon_h1/modeling_falcon_h1.py: attention and Mamba-2, which read the same norm's output and whose results are
-/// added, then a gated MLP; the mixer has an RMSNorm only with mamba_rms_norm. mamba_d_ssm is heads x head width.
+/// hf falcon_h1/modeling_falcon_h1.py: attention and Mamba-2 read the output of the same norm, and their results are
+/// added; a gated MLP follows. Mamba-2 has an RMSNorm only with mamba_rms_norm. mamba_d_ssm is heads x head width.
 /// Untied by default.
 Arch falcon_h1(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -256,9 +256,9 @@ Arch falcon_h1(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Kinds of Nemotron-H's layers in order, in the words of transformers, read from the letters of `pattern`, or from a
-/// list under `words` (which transformers saves; attribute_map makes layer_types a synonym of layers_block_type).
-/// Absent if the config has neither.
+/// Kinds of Nemotron-H's layers in order, by their names in transformers. They are read from a list under one of the
+/// keys `words`, which transformers saves (attribute_map makes layer_types a synonym of layers_block_type), or from
+/// the letters under `pattern`. Absent if the config has neither.
 std::optional<std::vector<std::string>> nemotron_words(const Config& c, const char* pattern, KeyNames words) {
   for (const std::string_view key : words)
     if (c.has(key)) {
@@ -301,7 +301,7 @@ NemotronLayers nemotron_layers(const Config& c, const Arch& a) {
   return n;
 }
 
-/// MTP modules whose two layers, attention and experts, are counted as one layer with both.
+/// MTP modules. Their two layers, attention and experts, count as one layer with both.
 Mtp nemotron_modules(const Config& c, const Arch& a, const NemotronLayers& n) {
   const std::vector<std::string> usual{"full_attention", "moe"};
   const auto words = nemotron_words(c, "mtp_hybrid_override_pattern", {"mtp_layers_block_type"});

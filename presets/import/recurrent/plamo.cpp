@@ -7,7 +7,7 @@ namespace llmcalc::import {
 namespace {
 
 /// hub pfnet/plamo-2-1b, modeling_plamo.py, is_mamba: layer i is a Mamba layer if i % mamba_step differs from
-/// mamba_step / 2; in models of at most mamba_step / 2 layers, every layer except the last is one.
+/// mamba_step / 2. In models with at most mamba_step / 2 layers, every layer except the last is a Mamba layer.
 LayerSet scanning_layers(const Config& c, const Arch& a) {
   const Count step = c.size("mamba_step", 2), half = step / 2;
   if (!c.flag("mamba_enabled", true)) return {};
@@ -16,10 +16,11 @@ LayerSet scanning_layers(const Config& c, const Arch& a) {
   return others(LayerSet::every(half, step, a.layers), a.layers);
 }
 
-/// hub pfnet/plamo-2-1b, modeling_plamo.py: every layer has a mixer and a gated MLP, each between two RMSNorms. Mixers
-/// are Mamba scans without biases, with one step per head and RMSNorms on the low-rank step (max(64, hidden / 16)), B
-/// and C; or attention within attention_window_size (except in full_attention_idx), with RMSNorms on queries and keys
-/// that have separate weights for every head. Heads of both have the same width. States are float32. Tied by default.
+/// hub pfnet/plamo-2-1b, modeling_plamo.py: every layer has a mixer and a gated MLP, each between two RMSNorms. A
+/// mixer is either a Mamba scan without biases, with one step per head and RMSNorms on the low-rank step (max(64,
+/// hidden / 16)), B and C, or attention within attention_window_size (except in full_attention_idx), with RMSNorms on
+/// queries and keys that have separate weights for every head. Both have heads of the same width. States are float32.
+/// Tied by default.
 Arch plamo2(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.head_dim = c.size("hidden_size_per_head", d.head_dim);
@@ -54,9 +55,9 @@ Arch plamo2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub pfnet/plamo-3-nict-8b-base, modeling_plamo.py: attention with RMSNorms on queries and keys, shared by all heads,
-/// within window_size tokens except in every sliding_window_pattern-th layer, and a gated MLP, each between two
-/// RMSNorms. Tied by default.
+/// hub pfnet/plamo-3-nict-8b-base, modeling_plamo.py: attention and a gated MLP, each between two RMSNorms. Attention
+/// has RMSNorms on queries and keys, shared by all heads, and is limited to window_size tokens except in every
+/// sliding_window_pattern-th layer. Tied by default.
 Arch plamo3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"hidden_activation", "sliding_window", "interleaved_sliding_window", "rope_local_theta",

@@ -44,9 +44,10 @@ void check_values(const Config& c, Count hidden) {
                "; only values as wide as hidden_size are supported, as in all released models");
 }
 
-/// fla-org/flash-linear-attention, models/rwkv7/modeling_rwkv7.py and layers/rwkv7.py: LayerNorms, including one after
-/// the embedding (norm_first); a time mix that reads two tokens, and mixes its values with the first layer's except in
-/// that layer; a plain MLP of squared ReLU that reads two tokens. Kernels process chunks of 64 tokens.
+/// fla-org/flash-linear-attention, models/rwkv7/modeling_rwkv7.py and layers/rwkv7.py: LayerNorms, including one
+/// after the embedding (norm_first); a time mix that reads two tokens and, except in the first layer, mixes its
+/// values with the first layer's; a plain MLP of squared ReLU that reads two tokens. Kernels process chunks of 64
+/// tokens.
 Arch rwkv7(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   a.context = c.size("max_position_embeddings", d.context);
@@ -72,10 +73,10 @@ Arch rwkv7(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// RWKV-5's time mix, or RWKV-6's if ranks are given, in all layers; LayerNorms with bias, including one after the
-/// embedding; an MLP of squared ReLU, whose width is int(3.5 x hidden) in multiples of 32 if intermediate_size is null.
-/// The MLP and its gate each read two tokens. Untied. In these configs, num_attention_heads is the head width and is
-/// therefore not read.
+/// RWKV-5, or RWKV-6 if ranks are given: a time mix in all layers; LayerNorms with bias, including one after the
+/// embedding; an MLP of squared ReLU, whose width is int(3.5 x hidden) in multiples of 32 if intermediate_size is
+/// null. The MLP and its gate each read two tokens. Untied. In these configs, num_attention_heads is the head width
+/// and is therefore not read.
 Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
   Arch a = sized_arch(c, d);
   c.ignore({"head_size_divisor", "layer_norm_epsilon", "model_version", "num_attention_heads", "rescale_every"});

@@ -22,11 +22,11 @@ Count width_of_head(const Config& c, Count width, Count heads) {
   return width / heads;
 }
 
-/// hf xlstm/modeling_xlstm.py: an RMSNorm, an mLSTM (queries and keys of qk_dim_factor x hidden, values of v_dim_factor
-/// x hidden, in multiples of mlstm_round_up_to_multiple_of, gates with biases regardless of use_bias), an RMSNorm, a
-/// gated MLP of ffn_proj_factor x hidden in multiples of ffn_round_up_to_multiple_of. Matrices fused by weight_mode
-/// have the same parameters. States are float32, and context is unlimited; the model was trained on 8192 tokens
-/// (arXiv:2503.13427).
+/// hf xlstm/modeling_xlstm.py: an RMSNorm, an mLSTM (queries and keys of qk_dim_factor x hidden, values of
+/// v_dim_factor x hidden, in multiples of mlstm_round_up_to_multiple_of, gates with biases regardless of use_bias),
+/// an RMSNorm, a gated MLP of ffn_proj_factor x hidden in multiples of ffn_round_up_to_multiple_of. Fusing matrices
+/// (weight_mode) does not change the parameters. States are float32. The context is unlimited, but the model was
+/// trained on 8192 tokens (arXiv:2503.13427).
 Arch xlstm(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
   if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; xLSTM projections with biases are not supported");

@@ -1,5 +1,5 @@
 #pragma once
-/// Counts the parameters of a list of modules, in the order of the modeling code.
+/// Adds up the parameters of modules, listed in the order of the modeling code.
 
 #include "calc/units.hpp"
 

@@ -13,7 +13,7 @@
 namespace llmcalc::import {
 
 Count colors(const Config& v) {
-  v.ignore({"num_channels", "in_channels", "in_chans"});  // synonyms; configs of Qwen's omni models have two of them
+  v.ignore({"num_channels", "in_channels", "in_chans"});  // synonyms; configs of Qwen's omni models contain two of them
   for (const std::string_view key : {"num_channels", "in_channels", "in_chans"})
     if (v.has(key)) return v.size(key, 3);
   return 3;
@@ -61,7 +61,7 @@ constexpr std::array harmless = {
     std::string_view{"pixel_shuffle_ratio"}, std::string_view{"vision_feature_layer"},
     std::string_view{"vision_feature_select_strategy"}, std::string_view{"multi_modal_projector_bias"},
     std::string_view{"global_head_dim"},
-    // CLIP's own projection.
+    // CLIP's projection, which models with CLIP's encoder do not use.
     std::string_view{"projection_dim"}};
 
 bool says(std::string_view list, std::string_view type) {
@@ -87,7 +87,7 @@ std::vector<Row> together(const Lists&... lists) {
   return all;
 }
 
-/// One kind of encoder, for images or sound: the key of its config, and the supported families.
+/// A kind of encoder, for images or for sound: the key of its config, and the supported families.
 struct Sense {
   std::string_view key, name;
   Count MediaEncoders::*parameters;
@@ -113,7 +113,7 @@ const Sense& hearing() {
   return all;
 }
 
-/// Text that lists the sizes that the config omits, so that the class's defaults apply.
+/// Text that lists the sizes for which the class's defaults apply, because the config omits them.
 std::string defaults_taken(const Config& c) {
   std::string out;
   for (const Assumption& a : c.assumptions()) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", a.key, a.value);

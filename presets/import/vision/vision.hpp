@@ -34,14 +34,14 @@ struct Joint {
 
 /// A model with an encoder and a text model, identified by the model_type of the composite config.
 struct Composite {
-  std::string_view model_types;                ///< separated by spaces
-  std::string_view media_encoder;              ///< the encoder's model_type, used if its config has none
-  bool always;                                 ///< `media_encoder` is used, regardless of the model_type in its config
-  Count (*projector)(const Joint&) = nullptr;  ///< null: inside the encoder, or absent
+  std::string_view model_types;    ///< separated by spaces
+  std::string_view media_encoder;  ///< default for the model_type in the encoder's config
+  bool always;                     ///< use `media_encoder` regardless of the model_type in the encoder's config
+  Count (*projector)(const Joint&) = nullptr;  ///< null: part of the encoder, or absent
   Count (*cross)(const Joint&) = nullptr;      ///< parts of the text model that only read images; null: absent
 };
 
-/// The encoders in each file, and the models that have them.
+/// The encoders defined in each file, and the models with these encoders.
 std::vector<MediaEncoderFamily> qwen_media_encoders();
 std::vector<Composite> qwen_composites();
 std::vector<MediaEncoderFamily> clip_media_encoders();
@@ -64,15 +64,15 @@ std::vector<Composite> hub_audio_composites();
 std::vector<MediaEncoderFamily> audio_media_encoders();
 std::vector<Composite> audio_composites();
 
-/// The encoders of a text model of width `hidden`, with caveats about them.
+/// The encoders of a model, with caveats about them. `hidden`: width of the text model.
 struct CountedMediaEncoders {
   MediaEncoders media_encoders;
   std::vector<std::string> caveats;
-  std::vector<std::string> unknown_keys;  ///< keys of their configs that are not understood
+  std::vector<std::string> unknown_keys;  ///< keys of the encoders' configs that are not understood
 };
 CountedMediaEncoders count_media_encoders(const Config& whole, Count hidden);
-/// Counts the encoders of Phi-4 multimodal's own config ("phi4mm"), which describes only the audio encoder. No effect
-/// on configs with other parts.
+/// Counts the encoders of Phi-4 multimodal's original config ("phi4mm"), which describes only the audio encoder. No
+/// effect on configs with other parts.
 void count_phi4mm(const Config& whole, Count hidden, CountedMediaEncoders& out);
 
 /// Counts the encoder of Phi-3 vision's config ("phi3_v", image_embedding_phi3_v.py).
@@ -91,8 +91,8 @@ Count side(const Config& c, std::string_view key, Count otherwise);
 /// Number of patches in a square image: (image_size / patch_size)^2, rounded down.
 Count patches(const Config& media_encoder, Count image_size, Count patch_size);
 
-/// A block of a standard vision transformer of width h with an MLP of width m, all with biases: q, k, v, out 4 (h^2 +
-/// h); up h m + m, down m h + h; two LayerNorms 4 h.
+/// A block of a standard vision transformer of width h with an MLP of width m; all matrices have biases: q, k, v, out
+/// 4 (h^2 + h); up h m + m, down m h + h; two LayerNorms 4 h.
 ModuleTally vit_block(Count h, Count m);
 
 }  // namespace llmcalc::import

@@ -8,8 +8,8 @@ namespace {
 
 /// hf qwen2_audio/modeling_qwen2_audio.py, Qwen2AudioEncoder; voxtral/: conv1 (d, bins, 3) and conv2 (d, d, 3) with
 /// biases; embed_positions (a table that is not trained, but stored in the checkpoint); layers: q, v, out with biases
-/// and k without 4 d^2 + 3 d, fc1 and fc2 with biases, two LayerNorms 4 d, in total a vit_block minus one bias; a final
-/// LayerNorm.
+/// and k without, 4 d^2 + 3 d, fc1 and fc2 with biases, two LayerNorms 4 d, which is a vit_block minus one bias; a
+/// final LayerNorm.
 MediaEncoder whisper(const Config& c) {
   const Count d = c.size({"d_model", "hidden_size"}, 1280);
   const Count m = c.size({"encoder_ffn_dim", "intermediate_size"}, 5120);
@@ -27,8 +27,8 @@ MediaEncoder whisper(const Config& c) {
 /// Qwen2AudioMultiModalProjector: a matrix with bias.
 Count qwen2_audio(const Joint& j) { return ModuleTally().linear(j.width, j.hidden).total(); }
 
-/// hf voxtral/modeling_voxtral.py, VoxtralMultiModalProjector: two matrices without biases; the first reads as many
-/// concatenated rows as fill the encoder's intermediate size.
+/// hf voxtral/modeling_voxtral.py, VoxtralMultiModalProjector: two matrices without biases. The input of the first is
+/// a group of concatenated rows as wide as the encoder's intermediate size.
 Count voxtral(const Joint& j) {
   const Count in = j.media_encoder.size({"intermediate_size", "encoder_ffn_dim"}, 5120);
   return ModuleTally().linear(in, j.hidden, false).linear(j.hidden, j.hidden, false).total();

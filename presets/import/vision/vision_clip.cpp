@@ -1,4 +1,4 @@
-// CLIP, SigLIP and Pixtral, which several models use unchanged, and the projectors of those models.
+// CLIP, SigLIP and Pixtral, which several models use unchanged, and the projectors of these models.
 
 #include "presets/import/vision/vision.hpp"
 
@@ -7,8 +7,8 @@ namespace llmcalc::import {
 namespace {
 
 /// hf clip/modeling_clip.py, CLIPVisionTransformer: class_embedding h; patch_embedding (h, c, p, p) without bias;
-/// position_embedding of the patches and the class; pre_layrnorm and post_layernorm 4 h; blocks as vit_block. Excludes
-/// CLIP's own projection.
+/// position_embedding of the patches and the class; pre_layrnorm and post_layernorm 4 h; blocks as vit_block.
+/// Excludes CLIP's projection.
 MediaEncoder clip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 32);
   return {ModuleTally()
@@ -21,9 +21,9 @@ MediaEncoder clip(const Config& v) {
           h};
 }
 
-/// hf siglip/modeling_siglip.py, SiglipVisionTransformer: patch_embedding (h, c, p, p) with bias; position_embedding of
-/// the patches; post_layernorm 2 h; blocks as vit_block. Unless vision_use_head is false, a pooling head: probe h,
-/// attention 4 (h^2 + h), a LayerNorm and an MLP, in total a block with one LayerNorm.
+/// hf siglip/modeling_siglip.py, SiglipVisionTransformer: patch_embedding (h, c, p, p) with bias; position_embedding
+/// of the patches; post_layernorm 2 h; blocks as vit_block. Unless vision_use_head is false, a pooling head: probe h,
+/// attention 4 (h^2 + h), a LayerNorm and an MLP, which is a block with one LayerNorm.
 MediaEncoder siglip(const Config& v) {
   const Count h = v.size("hidden_size", 768), p = side(v, "patch_size", 16), m = v.size("intermediate_size", 3072);
   ModuleTally all;
@@ -78,8 +78,8 @@ Count paligemma(const Joint& j) {
 /// hf gemma3/modeling_gemma3.py, Gemma3MultiModalProjector: mm_soft_emb_norm, an RMSNorm, and a matrix without bias.
 Count gemma3(const Joint& j) { return ModuleTally().numbers(j.width).linear(j.width, j.hidden, false).total(); }
 
-/// Concatenated rows of a square of patches, then a gated MLP whose first matrix yields gate and value: (f^2 h, a), (a
-/// / 2, hidden), both with biases.
+/// A gated MLP on the concatenated rows of a square of patches. Its first matrix computes gate and value: (f^2 h, a),
+/// (a / 2, hidden), both with biases.
 ModuleTally cohere_projector(const Joint& j, Count alignment) {
   const Count factor = j.whole.size("downsample_factor", 2);
   return ModuleTally().linear(mul(j.width, factor, factor), alignment).linear(alignment / 2, j.hidden);
@@ -90,8 +90,8 @@ Count cohere2_vision(const Joint& j) {
   return cohere_projector(j, j.whole.size("alignment_intermediate_size", 36864)).total();
 }
 
-/// hf aya_vision/modeling_aya_vision.py, AyaVisionMultiModalProjector: the same after a LayerNorm of the concatenated
-/// patches.
+/// hf aya_vision/modeling_aya_vision.py, AyaVisionMultiModalProjector: the same, preceded by a LayerNorm of the
+/// concatenated patches.
 Count aya_vision(const Joint& j) {
   const Count factor = j.whole.size("downsample_factor", 2);
   return cohere_projector(j, j.whole.size("alignment_intermediate_size", j.hidden))

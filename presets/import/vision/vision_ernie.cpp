@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-constexpr Count usual_merge = 2;  ///< patches along each side, and frames, that are merged into one row
+constexpr Count usual_merge = 2;  ///< default number of patches per side, and of frames, that are merged
 
 /// hf ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py, Ernie4_5_VLMoeVisionTransformerPretrainedModel (in hub
 /// baidu/ERNIE-4.5-VL-28B-A3B-PT, DFNRopeVisionTransformer): patch_embed without bias, vit_blocks, a LayerNorm 2 h.
@@ -27,8 +27,8 @@ ModuleTally resampled(Count in, Count out) {
   return ModuleTally().linear(in, out).linear(out, out).layer_norms(1, out);
 }
 
-/// Ernie4_5_VLMoeVariableResolutionResamplerModel: s x s concatenated patches, then t concatenated frames, reduced to
-/// the width of one; a matrix with bias to the text model's width, and an RMSNorm.
+/// Ernie4_5_VLMoeVariableResolutionResamplerModel: s x s patches are concatenated, then t frames, each time reduced
+/// to a width of s^2 h; then a matrix with bias to the text model's width, and an RMSNorm.
 Count ernie_projector(const Joint& j) {
   const Count s = j.media_encoder.size("spatial_merge_size", usual_merge);
   const Count t = j.media_encoder.has("temporal_merge_size") ? j.media_encoder.size("temporal_merge_size", usual_merge)

@@ -1,4 +1,4 @@
-// Encoders described by a checkpoint's own code: Phi-3 vision, Phi-4 multimodal, DeepSeek-OCR.
+// Encoders that are defined by a checkpoint's code: Phi-3 vision, Phi-4 multimodal, DeepSeek-OCR.
 
 #include <fmt/format.h>
 
@@ -33,14 +33,15 @@ MediaEncoder phi4_vision(const Config& v) {
           h};
 }
 
-/// Two matrices with biases: one from the encoder's rows to the text model's width, and a square one.
+/// Two matrices with biases: one from the width of the encoder's rows to that of the text model, and a square one.
 ModuleTally two_matrices(Count in, Count hidden) { return ModuleTally().linear(in, hidden).linear(hidden, hidden); }
 
-/// Phi4MultimodalImageEmbedding: also has two rows that separate parts of an image.
+/// Phi4MultimodalImageEmbedding: two matrices, and two rows that separate parts of an image.
 Count phi4_vision_projector(const Joint& j) { return two_matrices(j.width, j.hidden).numbers(mul(2, j.width)).total(); }
 
-/// Sizes of an audio conformer: width h, MLPs m, heads, channels of convolutions (outer e, depthwise x, separable s)
-/// and taps, channels of the first convolutions and their time reduction, values per frame, rows of the distance table.
+/// Sizes of an audio conformer: width h, MLP width m, heads, channels of the layers' convolutions (outer e, depthwise
+/// x, separable s) and their taps, channels of the first convolutions and their time reduction, values per frame,
+/// rows of the distance table.
 struct Conformer {
   Count h, m, heads, layers, e, x, s, taps, channels, shortens, frame, distances;
 };
@@ -77,12 +78,12 @@ Count conformer(const Config& c, const Conformer& s) {
       .total();
 }
 
-/// Location of a size in a config: `key` in the object `object`, or at the top level if `object` is empty.
+/// Location of a size in a config: under `key` in the object `object`, or at the top level if `object` is empty.
 struct SizeName {
   std::string_view object, key;
 };
 
-/// Names of the conformer sizes for which the configs of hf and of the hub's own code use different names.
+/// Names of the conformer sizes that differ between the configs of hf and those of the hub's code.
 struct ConformerNames {
   std::string_view h, m, heads, s;
   SizeName channels, far, symmetric;
@@ -103,15 +104,15 @@ constexpr ConformerNames hub_conformer{.h = "attention_dim",
                                        .far = {"relative_attention_bias_args", "t5_bias_max_distance"},
                                        .symmetric = {"relative_attention_bias_args", "t5_bias_symmetric"}};
 
-/// Calls read(object, key) with the config's object or, if the name has no object, with the config itself. Returns
-/// `otherwise` if the config lacks the object.
+/// Calls read(object, key) with the object that `name` refers to, or with the whole config if `name` has no object.
+/// Returns `otherwise` if the config lacks the object.
 template <typename T, typename Read>
 T named(const Config& c, const SizeName& name, T otherwise, const Read& read) {
   if (name.object.empty()) return read(c, name.key);
   return c.has(name.object) ? read(c.object(name.object), name.key) : otherwise;
 }
 
-/// A conformer encoder whose config uses these names.
+/// A conformer encoder whose config uses the names `n`.
 MediaEncoder conformer(const Config& c, const ConformerNames& n) {
   const auto size = [&](const SizeName& name, Count otherwise) {
     return named(c, name, otherwise, [&](const Config& in, std::string_view key) { return in.size(key, otherwise); });
@@ -164,7 +165,7 @@ MediaEncoder clip_l_336() {
   return clip_media_encoders().front().count(Config(sizes, "CLIP ViT-L/14"));
 }
 
-/// Whether the encoder is CLIP ViT-L/14, followed by an MLP that projects rows of four patches, with separator rows.
+/// Whether the encoder is CLIP ViT-L/14 with separator rows, followed by an MLP that projects rows of four patches.
 bool is_phi3v_media_encoder(const Config& whole) {
   if (!whole.has("img_processor") || !whole.has("embd_layer")) return false;
   const Config media_encoder = whole.object("img_processor"), rows = whole.object("embd_layer");
@@ -214,8 +215,8 @@ Count clip_encoder(const Config& s) {
       .total();
 }
 
-/// hub deepseek-ai/DeepSeek-OCR, deepencoder.py and modeling_deepseekocr.py: SAM's encoder, whose rows CLIP's layers
-/// read; the output rows concatenate the results of both.
+/// hub deepseek-ai/DeepSeek-OCR, deepencoder.py and modeling_deepseekocr.py: CLIP's layers read the rows of SAM's
+/// encoder. Output rows are the concatenated results of both.
 MediaEncoder deepencoder(const Config& v) {
   const Config sizes = v.object("width");
   for (const std::string_view part : {clip_l, sam_b})
@@ -227,7 +228,8 @@ MediaEncoder deepencoder(const Config& v) {
           add(sam.counts("downsample_channels")[1], clip.size("width", 1024))};
 }
 
-/// A matrix with bias, and two rows of the text model's width that end lines of an image and separate its parts.
+/// A matrix with bias, and two rows of the text model's width: one ends the lines of an image, the other separates
+/// its parts.
 Count deepseek_ocr(const Joint& j) {
   const Config p = j.whole.has("projector_config") ? j.whole.object("projector_config") : j.whole;
   if (p.text("projector_type", "linear") != "linear")

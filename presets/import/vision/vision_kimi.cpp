@@ -8,7 +8,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// A block: wqkv (3 n, h), wo (h, n), up and down, each with or without biases, and two norms.
+/// Shape of a block: wqkv (3 n, h), wo (h, n), up and down, each with or without biases, and two norms.
 struct MoonBlock {
   Count h, n, m;
   bool attention_bias, mlp_bias, layer_norms;
@@ -54,8 +54,8 @@ void require(const Config& v, std::string_view key, std::string_view only) {
                          key, only, found));
 }
 
-/// hub moonshotai/Kimi-K3, modeling_kimi_k3.py: heads may be wider than h in total, biases according to the config,
-/// RMSNorms.
+/// hub moonshotai/Kimi-K3, modeling_kimi_k3.py: the total width of heads may exceed h; biases according to the
+/// config; RMSNorms.
 MediaEncoder kimi_k3(const Config& v) {
   require(v, "mlp_type", "mlp2");
   require(v, "norm_type", "rmsnorm");
@@ -69,7 +69,7 @@ MediaEncoder kimi_k3(const Config& v) {
   return {moon_vit(v, b, v.size("vt_num_hidden_layers", 27), v.flag("patch_embed_proj_bias", false)), h};
 }
 
-/// Width of concatenated rows, whose number is the product of merge_kernel_size.
+/// Total width of concatenated rows. Their number is the product of merge_kernel_size.
 Count merged(const Config& v, Count width) {
   const std::vector<Count> kernel =
       v.has("merge_kernel_size") ? v.counts("merge_kernel_size") : std::vector<Count>{2, 2};

@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Number of rows in a table with one row per arrangement of tiles and one additional row.
+/// Number of rows in a table that has one row per arrangement of tiles, and one more.
 Count arrangements(const Config& v) {
   const json::Value* known = v.find("supported_aspect_ratios");
   const Count given = known != nullptr && known->is_array() ? static_cast<Count>(known->size()) : 8;
@@ -18,9 +18,10 @@ Count arrangements(const Config& v) {
 }
 
 /// hf mllama/modeling_mllama.py, MllamaVisionModel: patch_embedding (h, c, p, p) without bias; class_embedding h;
-/// positions of the patches and the class P h and, for every arrangement of t tiles, t P h, with one gate; before and
-/// after the layers t h for every arrangement, with a gate each; layernorm_pre and layernorm_post 4 h; layers with
-/// attention without biases, vit_blocks minus 4 h; global layers with two more gates.
+/// positions of the patches and the class P h and, for every arrangement of t tiles, t P h, with one gate; tile
+/// embeddings before and after the layers, each t h for every arrangement, with a gate; layernorm_pre and
+/// layernorm_post 4 h; layers whose attention has no biases, which are vit_blocks minus 4 h; global layers with two
+/// more gates.
 MediaEncoder mllama(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = side(v, "patch_size", 14), tiles = v.size("max_num_tiles", 4);
   const Count positions = add(patches(v, 448, 14), 1), each = mul(arrangements(v), tiles);

@@ -60,8 +60,9 @@ ModuleTally siglip_body(const Config& v, Count h, Count m, Count p, Count positi
       .layer_norms(1, h);
 }
 
-/// hf siglip2/modeling_siglip2.py, Siglip2VisionModel: num_patches rows of positions, which are resized to the image.
-/// Unless vision_use_head is false, a pooling head: probe h, attention 4 (h^2 + h), a LayerNorm and an MLP.
+/// hf siglip2/modeling_siglip2.py, Siglip2VisionModel: num_patches rows of positions, which are interpolated to the
+/// size of the image. Unless vision_use_head is false, a pooling head: probe h, attention 4 (h^2 + h), a LayerNorm
+/// and an MLP.
 MediaEncoder siglip2(const Config& v) {
   const Count h = v.size("hidden_size", 768), m = v.size("intermediate_size", 3072);
   ModuleTally all = siglip_body(v, h, m, side(v, "patch_size", 16), v.size("num_patches", 256));

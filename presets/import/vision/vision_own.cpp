@@ -1,4 +1,4 @@
-// Encoders that only one family of models has: Gemma 4, Llama 4, InternVL, MiniMax-M3.
+// Encoders that exist in only one family of models: Gemma 4, Llama 4, InternVL, MiniMax-M3.
 
 #include <fmt/format.h>
 
@@ -107,7 +107,7 @@ MediaEncoder internvl(const Config& v) {
   return {intern_vit(v, s, 448, 14).total(), s.h};
 }
 
-/// hub OpenGVLab/InternVL2_5-8B and others, modeling_intern_vit.py, InternVisionModel: the same under other names.
+/// hub OpenGVLab/InternVL2_5-8B and others, modeling_intern_vit.py, InternVisionModel: the same with other key names.
 MediaEncoder intern_vit_6b(const Config& v) {
   const InternVit s{.h = v.size("hidden_size", 3200),
                     .m = v.size("intermediate_size", 12800),
@@ -143,8 +143,8 @@ MediaEncoder minimax_m3_vl(const Config& v) {
               .total(),
           h};
 }
-/// MiniMaxM3VLMultiModalProjector, all with biases: linear_1 (w, h), linear_2 (hidden, w); on s^2 concatenated rows,
-/// merge_linear_1 (w, s^2 hidden), merge_linear_2 (hidden, w).
+/// MiniMaxM3VLMultiModalProjector: linear_1 (w, h), linear_2 (hidden, w) and, on s^2 concatenated rows,
+/// merge_linear_1 (w, s^2 hidden), merge_linear_2 (hidden, w), all with biases.
 Count minimax_m3_vl_projector(const Joint& j) {
   const bool nested = j.media_encoder.has("img_token_compression_config");
   const Count s = nested ? j.media_encoder.object("img_token_compression_config").size("spatial_merge_size", 2)

@@ -7,8 +7,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Sizes that these encoders have in common. h: width of a row; p x p x t: pixels and frames of a patch of c channels;
-/// s x s patches are merged; `out`: width of the result; 0: not in the config.
+/// Sizes that these encoders have in common. h: width of a row; p x p x t: pixels and frames of a patch of c
+/// channels; s x s patches are merged; `out`: width of the result. 0: not in the config.
 struct VisionSizes {
   Count depth, h, out, p, t, s, c = 3;
 };
@@ -47,8 +47,8 @@ MediaEncoder qwen2_vl(const Config& v) {
       s.out};
 }
 
-/// A block of Qwen2.5-VL's encoders: qkv and out with biases, `kv` elements of keys and of values; gate, up, down with
-/// biases 3 h m + 2 m + h; two RMSNorms 2 h.
+/// A block of Qwen2.5-VL's encoders: qkv and out with biases, where keys and values each have `kv` elements; gate,
+/// up, down with biases 3 h m + 2 m + h; two RMSNorms 2 h.
 ModuleTally gated_block(Count h, Count kv, Count m) {
   return ModuleTally().linear(h, add(h, mul(2, kv))).linear(h, h).linear(h, mul(2, m)).linear(m, h).numbers(mul(2, h));
 }
@@ -67,7 +67,7 @@ MediaEncoder qwen2_5_vl(const Config& v) {
   return around(s, gated_block(s.h, s.h, v.size("intermediate_size", 3420)));
 }
 
-/// hf exaone4_5/modular_exaone4_5.py, Exaone4_5_VisionModel: Qwen2.5-VL's with fewer KV heads.
+/// hf exaone4_5/modular_exaone4_5.py, Exaone4_5_VisionModel: Qwen2.5-VL's encoder with fewer KV heads.
 MediaEncoder exaone4_5(const Config& v) {
   const VisionSizes s = sizes(v, {32, 3584, 3584, 14, 2, 2});
   const Count heads = v.size("num_heads", 16);
@@ -76,8 +76,8 @@ MediaEncoder exaone4_5(const Config& v) {
 }
 
 /// hf qwen3_vl/modeling_qwen3_vl.py, Qwen3VLVisionModel: patch_embed with bias; pos_embed, a table; blocks as
-/// vit_block; merger: a LayerNorm 2 h, and two matrices; for each layer in deepstack_visual_indexes another merger,
-/// with its LayerNorm after the merging, 2 s^2 h.
+/// vit_block; merger: a LayerNorm 2 h, and two matrices. Each layer in deepstack_visual_indexes has another merger,
+/// whose LayerNorm 2 s^2 h applies to merged rows.
 MediaEncoder with_deepstack(const Config& v, Count mergers) {
   const VisionSizes s = sizes(v, {27, 1152, 3584, 16, 2, 2});
   return {ModuleTally(patch_embedding(s, true))
@@ -95,7 +95,7 @@ MediaEncoder qwen3_vl(const Config& v) {
   return with_deepstack(v, v.has(key) ? static_cast<Count>(v.counts(key).size()) : 3);
 }
 
-/// hf qwen3_5/modular_qwen3_5.py, Qwen3_5VisionModel: Qwen3-VL's with only the last merger.
+/// hf qwen3_5/modular_qwen3_5.py, Qwen3_5VisionModel: Qwen3-VL's encoder with only the last merger.
 MediaEncoder qwen3_5(const Config& v) {
   constexpr std::string_view key = "deepstack_visual_indexes";
   if (v.has(key) && !v.counts(key).empty())

@@ -5,9 +5,10 @@
 
 namespace llmcalc::import {
 
-/// hf integrations/bitnet.py: every matrix except the head in 2 bits per value, four values of a column in a byte, and
-/// a 16-bit scale. In "online" mode, the file stores the matrices in the config's dtype, and loading converts them to
-/// -1, 0 and 1. Excludes the rounding of inputs to 8 bits, because transformers computes their matmuls in 16 bits.
+/// hf integrations/bitnet.py: every matrix except the head has 2 bits per value, with four values of a column in a
+/// byte, and a 16-bit scale. In "online" mode, the file stores the matrices in the config's dtype, and loading
+/// converts them to -1, 0 and 1. The rounding of inputs to 8 bits is ignored, because transformers runs the matmuls
+/// in 16 bits.
 Scheme bitnet(const json::Object& q, const SchemeContext&) {
   const std::string mode = q.text_or("quantization_mode", "offline"), linear = q.text_or("linear_class", "bitlinear");
   if (linear != "bitlinear" && linear != "autobitlinear") refuse_scheme(q, fmt::format("linear_class {}", linear));

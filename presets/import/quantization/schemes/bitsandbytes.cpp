@@ -11,8 +11,8 @@ using json::Object;
 
 /// github.com/bitsandbytes-foundation/bitsandbytes, functional.py, QuantState.as_dict: in addition to values and
 /// scales, the file stores a table of 16 float32 values and the state as text. quantize_4bit quantizes blocks of 64
-/// values of the flattened matrix. Double quantization adds a table of 256 float32 values and lengthens the text by an
-/// offset, which is assumed to have 20 characters.
+/// values of the flattened matrix. Double quantization adds a table of 256 float32 values, and an offset to the text,
+/// which is assumed to have 20 characters.
 Packing four_bits(std::string_view type, bool twice, const std::string& base) {
   Packing p = packing(row(twice ? "nf4-dq" : "nf4"));
   p.flat = true;
@@ -27,9 +27,9 @@ Packing four_bits(std::string_view type, bool twice, const std::string& base) {
 
 }  // namespace
 
-/// hf quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py: the head is not quantized unless the list states
-/// otherwise. Int8 stores a byte per matrix for the order of its values, and multiplies in int8 (MatMul8bitLt).
-/// Excludes the few columns with outlier inputs, which it multiplies in 16 bits.
+/// hf quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py: the head is not quantized unless the list of excluded
+/// modules states otherwise. The int8 format stores a byte per matrix for the order of its values, and multiplies in
+/// int8 (MatMul8bitLt). Ignores the few columns with outlier inputs, which it multiplies in 16 bits.
 Scheme bitsandbytes(const Object& q, const SchemeContext& context) {
   const auto on = [&](const std::string& key) {  // reads both keys
     const bool older = q.flag_or("_" + key, false);

@@ -1,5 +1,5 @@
-// github.com/neuralmagic/compressed-tensors: quantization/quant_args.py defines the quantization;
-// lifecycle/initialize.py the scales, which have the weights' dtype; and compressors/ the storage.
+// github.com/neuralmagic/compressed-tensors: quantization/quant_args.py defines the quantization,
+// lifecycle/initialize.py the scales (which have the weights' dtype), and compressors/ the storage.
 
 #include <fmt/format.h>
 
@@ -41,8 +41,8 @@ SchemeArguments arguments_of(const Object& w) {
       w, fmt::format("{} bits of type \"{}\" with strategy {} and group size {}", a.bits, a.type, a.strategy, a.group));
 }
 
-/// Packing of floating-point formats: fp8 with 16-bit scales per block, row or tensor; mxfp8; mxfp4; nvfp4, with a
-/// float32 scale for inputs if these are also quantized.
+/// Packing of floating-point formats: fp8 with 16-bit scales per block, row or tensor; mxfp8; mxfp4; and nvfp4, which
+/// has a float32 scale for inputs if these are also quantized.
 Packing float_packing(const Object& w, const SchemeArguments& a, bool inputs) {
   if (a.bits == 4 && a.group == 16) return packing(row(inputs ? "nvfp4-input" : "nvfp4"));
   if (a.bits == 4 && a.group == 32) return packing(row("mxfp4"));
@@ -73,9 +73,9 @@ Packing integer_packing(const Object& w, const SchemeArguments& a) {
   return p;
 }
 
-/// Packed integers are stored with their shape as two int64 values and, with act-order, an int32 index per column.
-/// "marlin-24" stores every second value, with two bits each for its position. Other layouts use a byte for a 4-bit
-/// value.
+/// Sets the storage of integers. Packed integers are stored with their shape as two int64 values and, with act-order,
+/// an int32 index per column. "marlin-24" stores half of the values, each with two bits for its position. Other
+/// layouts use a byte for a 4-bit value.
 void lay_out(Packing& p, const Object& w, const std::string& layout) {
   const json::Value* order = w.find("actorder");
   if (order != nullptr && (*order == "group" || *order == "dynamic" || *order == true)) p.bytes.column_bits = 32;
@@ -98,7 +98,8 @@ Packing packing_of_group(const Object& group, const std::string& layout) {
   return p;
 }
 
-/// Bytes of a static scale for a tensor's inputs. For nvfp4, it is counted with the weights.
+/// Bytes of the static scale for a tensor's inputs, if there is one. For nvfp4, this scale is counted with the
+/// weights.
 Count input_scale_bytes(const Object& inputs) {
   const json::Value* dynamic = inputs.find("dynamic");
   const bool known = dynamic == nullptr || *dynamic == false;
@@ -116,7 +117,7 @@ std::optional<DType> products_of_inputs(const Object& inputs, DType weights) {
   return is_float ? dtypes::fp8 : row("int8");
 }
 
-/// Throws InputError for a class other than "Linear", which has no weights or unknown ones.
+/// Throws InputError for a class other than "Linear", since its weights are unknown or nonexistent.
 void check_classes(const Object& group, const std::vector<std::string>& targets) {
   for (const std::string& t : targets)
     if (!t.empty() && std::isupper(static_cast<unsigned char>(t[0])) != 0 && t.find('.') == std::string::npos)
@@ -147,8 +148,8 @@ DType base_row(const SchemeContext& context) {
   return context.dtype == "float16" ? dtypes::fp16 : dtypes::bf16;
 }
 
-/// 2:4 sparsity (compressors/sparse_24_bitmask.py): every second value, a bit for each value, and the shape. A block
-/// with only sparsity has no groups.
+/// Applies 2:4 sparsity (compressors/sparse_24_bitmask.py), which stores half of the values, a bit for each value,
+/// and the shape. A block with only sparsity has no groups.
 void make_sparse(Scheme& s, const Object& q, const SchemeContext& context) {
   if (!q.has("sparsity_config")) return;
   const Object sparse = q.object("sparsity_config");
@@ -183,7 +184,7 @@ Scheme compressed_tensors(const Object& q, const SchemeContext& context) {
     for (const std::string& key : groups.keys())
       if (groups.object(key).has("weights")) s.groups.push_back(read_group(s, q, key));
   }
-  q.find("format");  // for groups, if there are any
+  q.find("format");  // default for groups, if there are any
   if (s.groups.empty() && !q.has("sparsity_config")) refuse_scheme(q, "\"config_groups\" without weights");
   std::stable_partition(s.groups.begin(), s.groups.end(), [](const auto& g) { return !g.targets.empty(); });
   make_sparse(s, q, context);

@@ -14,8 +14,8 @@ namespace {
 
 using json::Object;
 
-/// EXL3: an integer number of bits per weight, and a 16-bit sign and scale per row and per column. A fractional number,
-/// as in ExLlamaV2, is only an average.
+/// Packing of EXL3: an integer number of bits per weight, and a 16-bit sign and scale per row and per column. A
+/// fractional number of bits, as in ExLlamaV2, is only an average.
 Packing exl_packing(double bits, bool exact) {
   Packing p = packing(row(bits > 4 ? "int8-g128" : "int4"));
   p.bytes = groups_of("exl", 0, 256, static_cast<Count>(std::llround(bits * 256)));

@@ -11,15 +11,15 @@ namespace {
 
 using json::Object;
 
-/// Bits of the scale of a 128 x 128 block (from checkpoint headers): an exponent byte, bf16 in Qwen3's dense models
-/// (Qwen/Qwen3-1.7B-FP8) and Qwen3.5, or float32.
+/// Bits of the scale of a 128 x 128 block, from checkpoint headers: an exponent byte in DeepSeek-V4, bf16 in Qwen3's
+/// dense models (Qwen/Qwen3-1.7B-FP8) and Qwen3.5, otherwise float32.
 Count block_scale_bits(const SchemeContext& context) {
   if (context.model_type.starts_with("deepseek_v4") || context.model_type == "deepseek_ref") return 8;
   return context.model_type == "qwen3" || context.model_type.starts_with("qwen3_5") ? 16 : 32;
 }
 
-/// fp8 with one scale per block. Without a block size, there is one float32 scale per tensor, and one for its input
-/// unless that is determined at run time.
+/// Packing of fp8 with one scale per block. Without a block size, there is one float32 scale per tensor, and one for
+/// its input unless that scale is determined at run time.
 Packing float8_packing(const Object& q, const SchemeContext& context) {
   const bool static_inputs = q.text_or("activation_scheme", "static") == "static";
   if (!q.has("weight_block_size")) return with_tensor_bytes(row("fp8-tensor"), static_inputs ? 8 : 4);
@@ -31,8 +31,8 @@ Packing float8_packing(const Object& q, const SchemeContext& context) {
   return p;
 }
 
-/// Handles a checkpoint in fp8 with some layers repacked by ModelOpt (nvidia/DeepSeek-V4-Flash-NVFP4); "ignore" names
-/// the unchanged layers.
+/// Adds the groups of layers that ModelOpt repacked in an fp8 checkpoint (nvidia/DeepSeek-V4-Flash-NVFP4). "ignore"
+/// names the unchanged layers.
 void add_layers_of_modelopt(Scheme& s, const Object& q) {
   for (const char* stated_twice : {"ignore", "config_groups", "quant_algo", "moe_quant_algo", "group_size"})
     q.find(stated_twice);

@@ -1,4 +1,4 @@
-// GPTQ, AWQ, and AutoRound, which packs values like GPTQ, AWQ or other methods.
+// GPTQ, AWQ, and AutoRound, which packs values like GPTQ, AWQ or another method.
 
 #include <fmt/format.h>
 
@@ -33,8 +33,8 @@ DType gptq_row(const GptqSetting& s) {
   return s.act && s.group == 128 ? row("gptq-act") : grouped_row("gptq", s.group);
 }
 
-/// Values of `bits` bits packed into int32, with a 16-bit scale and a zero point of `bits` bits for each group (a whole
-/// row if the size is -1).
+/// Values of `bits` bits packed into int32, with a 16-bit scale and a zero point of `bits` bits for each group. A
+/// group size of -1 means a whole row.
 Packing gptq_packing(const GptqSetting& s) {
   return packing(gptq_row(s), groups_of("gptq", s.bits, s.group, 16 + s.bits));
 }
@@ -45,8 +45,8 @@ bool is_of_gptqmodel(const Object& q) {
   return meta != nullptr && lower(meta->dump()).find("gptqmodel") != std::string::npos;
 }
 
-/// The packing, plus the other data stored in layers by AutoGPTQ and GPTQModel (nn_modules/qlinear): the group of each
-/// column as int32, with or without desc_act; AutoGPTQ up to 0.7 also gives every layer a 16-bit bias.
+/// Packing of a layer, including the other data that AutoGPTQ and GPTQModel store (nn_modules/qlinear): the group of
+/// each column as int32, with or without desc_act and, in AutoGPTQ up to 0.7, a 16-bit bias for every layer.
 Packing gptq_layer(const Object& q, const GptqSetting& s) {
   Packing p = gptq_packing(s);
   p.bytes.column_bits = 32;
@@ -54,8 +54,9 @@ Packing gptq_layer(const Object& q, const GptqSetting& s) {
   return p;
 }
 
-/// A pattern with "-:" excludes the modules that its expression matches at their start; one with "+:" or no prefix
-/// gives them separate settings. The first match applies (GPTQModel, quantization/config.py).
+/// Adds the patterns in "dynamic", whose expressions match the start of a module's name. A pattern with "-:" excludes
+/// the module; one with "+:" or no prefix gives it separate settings. The first match applies (GPTQModel,
+/// quantization/config.py).
 void add_dynamic(Scheme& s, const Object& q, const GptqSetting& usual) {
   if (!q.has("dynamic")) return;
   const Object dynamic = q.object("dynamic");
@@ -82,7 +83,7 @@ std::vector<std::string> names_in_blocks(const Object& q, std::string_view key) 
   return out;
 }
 
-/// The modules that are quantized; empty: all modules of the model's blocks.
+/// The quantized modules; empty: all modules of the model's blocks.
 Modules blocks_modules(const Object& q, bool head) {
   constexpr std::string_view key = "modules_in_block_to_quantize";
   if (!q.has(key)) return {};
@@ -109,7 +110,7 @@ Scheme gptq(const Object& q, const SchemeContext&) {
   return s;
 }
 
-/// hf quantizers/quantizer_awq.py: 4 bits; with a zero point unless zero_point is false.
+/// hf quantizers/quantizer_awq.py: 4 bits, with a zero point unless zero_point is false.
 Scheme awq(const Object& q, const SchemeContext&) {
   const Count bits = q.has("w_bit") ? q.count("w_bit") : q.count_or("bits", 4);
   const std::string what = fmt::format("AWQ with {} bits", bits);
@@ -123,7 +124,7 @@ Scheme awq(const Object& q, const SchemeContext&) {
 
 namespace {
 
-/// AutoRound's settings, for all layers or for one layer in "extra_config".
+/// AutoRound's settings for all layers, or for one layer in "extra_config".
 struct RoundSetting {
   GptqSetting gptq{};
   std::string type = "int";
@@ -147,7 +148,8 @@ DType float_row(const Object& q, const RoundSetting& s) {
   refuse_scheme(q, fmt::format("AutoRound's data_type {} with {} bits", in_quotes(s.type), s.gptq.bits));
 }
 
-/// Group whose values are packed like GPTQ's, but without column groups or a separate bias, or like AWQ's.
+/// Group for a setting. Values are packed like AWQ's or like GPTQ's, but without the groups of columns and without a
+/// separate bias.
 Scheme::Group round_group(const Object& q, const RoundSetting& s, bool as_awq) {
   Scheme::Group g;
   if (s.gptq.bits >= 16) return g;
@@ -165,13 +167,13 @@ Scheme::Group round_group(const Object& q, const RoundSetting& s, bool as_awq) {
   return g;
 }
 
-/// Pattern for a layer's name, or for an expression that matches anywhere in a name (inference/utils.py).
+/// Pattern for a key, which is a layer's name or an expression that matches anywhere in a name (inference/utils.py).
 std::string round_pattern(const std::string& key) {
   const bool name = key.find_first_of("*?[](){}|^$+\\") == std::string::npos;
   return name ? key : key.starts_with("^") ? "re:" + key : "re:.*(?:" + key + ")";
 }
 
-/// Layers with separate settings: first the named ones, then those matched by an expression.
+/// Adds layers with separate settings: first those that are named, then those matched by an expression.
 void add_extra(Scheme& s, const Object& q, const RoundSetting& usual, bool as_awq) {
   if (!q.has("extra_config")) return;
   const Object extra = q.object("extra_config");

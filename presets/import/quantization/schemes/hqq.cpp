@@ -21,8 +21,8 @@ Format three_bits(Count group, bool along_rows) {
   return f;
 }
 
-/// Values packed into bytes, with a 16-bit scale and a 16-bit zero point for each group (a whole row if the size is
-/// null).
+/// Values packed into bytes, with a 16-bit scale and a 16-bit zero point for each group. A null group size means a
+/// whole row.
 Packing hqq_packing(Scheme& s, const Object& o) {
   const Object w = o.has("weight_quant_params") ? o.object("weight_quant_params") : o;
   for (const char* key : {"scale_quant_params", "zero_quant_params"})

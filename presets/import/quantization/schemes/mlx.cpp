@@ -13,7 +13,7 @@ namespace {
 
 using json::Object;
 
-/// Quantized values in groups along a row, each with a scale and a bias of 16 bits.
+/// Quantized values in groups along a row. Each group has a scale and a bias of 16 bits.
 Packing affine(const Object& o) {
   const Count bits = o.count_or("bits", 4), group = o.count_or("group_size", 64);
   const bool known = bits == 2 || bits == 3 || bits == 4 || bits == 5 || bits == 6 || bits == 8;
@@ -27,11 +27,11 @@ Packing mlx_packing(const Object& o) {
   const std::string mode = o.text_or("mode", "affine");
   if (mode == "affine") return affine(o);
   if (mode == "mxfp4" || mode == "mxfp8") return packing(row(mode));
-  if (mode == "nvfp4") return with_tensor_bytes(row(mode), 0);  // no scale of the whole matrix
+  if (mode == "nvfp4") return with_tensor_bytes(row(mode), 0);  // no scale for the whole matrix
   refuse_scheme(o, fmt::format("MLX's mode {}", in_quotes(mode)));
 }
 
-/// Adds modules with separate settings; `false` marks modules that are not quantized.
+/// Adds modules with separate settings. The value `false` marks modules that are not quantized.
 void add_modules(Scheme& s, const Object& q) {
   std::vector<std::string> kept;
   for (const std::string& key : q.keys()) {

@@ -17,7 +17,7 @@ using json::Object;
 
 struct Algorithm {
   std::string_view name, row;
-  Count tensor_bytes = -1;         ///< bytes of the float32 scales of the tensor and of its input; -1: as in `row`
+  Count tensor_bytes = -1;         ///< bytes of float32 scales per tensor, for weights and inputs; -1: as in `row`
   std::string_view products = "";  ///< matmul format, if inputs are also quantized
   bool folds_scales = false;       ///< input scales are folded into norms and other weights
 };
@@ -46,7 +46,7 @@ const Algorithm& algorithm_called(const Object& q, const std::string& name) {
   refuse_scheme(q, fmt::format("ModelOpt's quant_algo {}", in_quotes(name)));
 }
 
-/// Group size: that of the row, unless the algorithm leaves it open.
+/// Packing of an algorithm. The block's group size is used only if the algorithm leaves it open.
 Packing packing_of_algorithm(const Object& q, const Algorithm& a) {
   Packing p = packing(row(a.row));
   if (a.tensor_bytes >= 0) p.bytes.tensor_bytes = a.tensor_bytes;
@@ -96,8 +96,8 @@ void add_modelopt_layers(Scheme& s, const Object& layers) {
 
 namespace {
 
-/// Reads "FP8", "NVFP4" or "INT8" (kv_cache_quant_algo), or the form used by compressed-tensors (config.json's
-/// kv_cache_scheme).
+/// Bits of the KV cache, from kv_cache_quant_algo ("FP8", "NVFP4" or "INT8") or from config.json's kv_cache_scheme,
+/// which has the form used by compressed-tensors.
 Count modelopt_cache_bits(const Object& q) {
   for (const char* key : {"kv_cache_quant_algo", "kv_cache_scheme"}) {
     const json::Value* v = q.find(key);
@@ -114,7 +114,7 @@ Scheme modelopt(const Object& q, const SchemeContext&) {
   const std::string algorithm = q.text_or("quant_algo", "");
   Scheme s{
       .kept = modules(q, {"exclude_modules", "ignore"}), .head_as_other = true, .cache_bits = modelopt_cache_bits(q)};
-  q.find("config_groups");  // in config.json: the content of quant_algo, in the form of compressed-tensors
+  q.find("config_groups");  // in config.json: repeats quant_algo in the form of compressed-tensors
   if (algorithm == "MIXED_PRECISION" && q.has("quantized_layers"))
     add_modelopt_layers(s, q.object("quantized_layers"));
   else if (!algorithm.empty() || s.cache_bits == 0)

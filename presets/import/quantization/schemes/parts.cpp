@@ -93,8 +93,8 @@ std::vector<Scheme::Group> every_matrix(Packing p, std::optional<DType> products
 
 namespace {
 
-/// Keys of all methods that affect neither bytes nor matmuls. They describe how the values were computed, by which
-/// program, and how they are run.
+/// Keys of all methods that affect neither bytes nor matmuls. They describe the program, how it computed the values,
+/// and how the model is run.
 constexpr std::array without_effect = {
     // The program.
     "quant_method", "version", "producer", "autoround_version", "model_name_or_path", "model_file_base_name",
@@ -111,7 +111,7 @@ constexpr std::array without_effect = {
     "smoothquant", "has_zero_point", "pre_quant_scale", "sparsity_structure", "global_sparsity", "zp_dtype",
     "mapping_type", "weight_mapping_type", "act_mapping_type", "set_inductor_config", "kernel_preference",
     "rms_norm_eps",
-    // How they are run.
+    // How the model is run.
     "use_exllama", "exllama_config", "use_cuda_fp16", "disable_exllama", "max_input_length", "cache_block_outputs",
     "pad_token_id", "model_seqlen", "backend", "do_fuse", "fuse_max_seq_len", "modules_to_fuse", "ipex_config",
     "llm_int8_threshold", "llm_int8_enable_fp32_cpu_offload", "llm_int8_has_fp16_weight", "bnb_4bit_compute_dtype",

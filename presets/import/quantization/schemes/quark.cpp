@@ -35,8 +35,8 @@ QuarkTensor tensor_in(Scheme& s, const Object& o, const std::string& key) {
   refuse_scheme(q, fmt::format("Quark's weights of type {} with scheme {} and group size {}", w.type, w.by, w.group));
 }
 
-/// Packing with float32 scales for rows and tensors, and 16-bit scales for integer groups; zero points have as many
-/// bits as values.
+/// Packing with float32 scales for rows and tensors, and 16-bit scales for integer groups. Zero points have the bits
+/// of a value.
 Packing quark_packing(const Object& q, const QuarkTensor& w) {
   const bool tensor = w.by == "per_tensor", channel = w.by == "per_channel", group = w.by == "per_group";
   if (w.type == "fp8_e4m3" && tensor) return with_tensor_bytes(row("fp8-tensor"), 4);
@@ -78,7 +78,7 @@ void add_named_layers(Scheme& s, const Object& q) {
   }
 }
 
-/// Setting for linear layers: the one for their class if the block has it, otherwise the global one.
+/// Group for linear layers: with the setting for their class if the block has one, otherwise with the global setting.
 Scheme::Group linear_layers(Scheme& s, const Object& q) {
   if (q.has("layer_type_quant_config")) {
     const Object types = q.object("layer_type_quant_config");

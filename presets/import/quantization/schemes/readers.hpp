@@ -1,5 +1,5 @@
 #pragma once
-/// A reader for each quantization method. Each throws InputError for an unknown setting.
+/// Readers of the quantization methods. Each throws InputError for an unknown setting.
 
 #include "presets/import/quantization/scheme.hpp"
 

@@ -1,5 +1,5 @@
-// github.com/pytorch/ao, quantization/quant_api.py, quantize_/workflows/ and prototype/mx_formats/: names of older and
-// newer settings of transformers.
+// github.com/pytorch/ao, quantization/quant_api.py, quantize_/workflows/ and prototype/mx_formats/. Settings have
+// other names in older versions of transformers than in newer ones.
 
 #include <fmt/format.h>
 
@@ -29,14 +29,15 @@ AoConfig config_in(const Object& o) {
   return {o.text_or("_type", ""), o.has("_data") ? o.object("_data") : Object(no_data, o.where())};
 }
 
-/// String value that is stored directly, or as { "_type": ..., "_data": VALUE }.
+/// Text of a value that is stored directly or as { "_type": ..., "_data": VALUE }.
 std::string plain_text(const Value* v) {
   if (v == nullptr) return "";
   if (v->is_object() && v->contains("_data")) return plain_text(&(*v)["_data"]);
   return v->is_string() ? v->get<std::string>() : v->dump();
 }
 
-/// Class of a granularity: "PerRow", "PerTensor", "PerGroup". In a list of two (inputs, weights), that of the weights.
+/// Class of the weights' granularity: "PerRow", "PerTensor", "PerGroup". The value may be a list with entries for
+/// inputs and for weights.
 std::string granularity_in(const Object& data, const std::string& otherwise) {
   const Value* v = data.find("granularity");
   if (v == nullptr) return otherwise;
@@ -54,7 +55,7 @@ Count granularity_group(const Object& data, std::string_view key, Count otherwis
   return Object(*inside, data.where()).positive("group_size");
 }
 
-/// fp8: a float32 scale per row, or one per tensor.
+/// fp8 values with a float32 scale per row or per tensor.
 Scheme::Group float8_group(const Object& data, const std::string& usual, bool inputs) {
   const std::string by = granularity_in(data, usual);
   if (by != "PerRow" && by != "PerTensor") refuse_scheme(data, fmt::format("torchao's granularity {}", in_quotes(by)));
@@ -104,8 +105,8 @@ Scheme::Group int8_group(bool inputs) {
   return g;
 }
 
-/// MX values with a scale byte per 32 values (inference_workflow.py, MXDynamicActivationMXWeightConfig). Both operands
-/// have the same format; scales are stored in tiles, in the layout that matmul kernels read.
+/// MX values with a scale byte per 32 values (inference_workflow.py, MXDynamicActivationMXWeightConfig). Both
+/// operands have the same format. Scales are stored in tiles, as matmul kernels read them.
 Scheme::Group mx_group(const Object& data) {
   if (data.count_or("block_size", 32) != 32) refuse_scheme(data, "torchao's MX in blocks other than 32");
   std::string type = plain_text(data.find("weight_dtype"));
@@ -154,8 +155,8 @@ Scheme::Group group_in(const Object& q, const AoConfig& c) {
   refuse_scheme(q, fmt::format("torchao's quant_type {}", in_quotes(c.name)));
 }
 
-/// Adds modules with separate settings or, if these are null, in the config's dtype: first named modules, then
-/// expressions in order, then "_default".
+/// Adds modules with separate settings; modules whose settings are null stay in the config's dtype. Named modules
+/// come first, then expressions in order, then "_default".
 void add_by_name(Scheme& s, const Object& q, const Object& data) {
   const char* key =
       data.has("fqn_to_config") && !data.value()["fqn_to_config"].empty() ? "fqn_to_config" : "module_fqn_to_config";
