@@ -43,7 +43,7 @@ struct PredictedRow {
   Prediction predicted{};         ///< in the quantity's unit
   double measured = 0;            ///< in the quantity's unit
   std::optional<double> bound{};  ///< at datasheet rates, in the quantity's unit
-  std::string measured_as{};      ///< source key, if the quantity is derived from another one
+  std::string measured_as{};      ///< the source's key, if the quantity was derived from it
   bool repeats = false;           ///< equivalent to another figure of the row
   std::string doubt{};            ///< why the row casts doubt on the figure; empty: no doubt
   std::vector<std::string> assumed{};

@@ -17,8 +17,9 @@ void check_step(const TrainingCase& c);
 double least_utilization(const TrainingCase& c);
 /// Rejects memory peaks below one mebibyte or above the device's memory.
 void check_memories(const TrainingCase& c);
-/// Checks an inference figure. Memory is checked as above; a cache must fit on all devices; a bandwidth must not exceed
-/// the device's, unless the weights fit into its on-chip cache; and times and rates must be within the devices' reach:
+/// Checks an inference figure. Memory is checked as by check_memories(). A cache must fit on all devices. A bandwidth
+/// must not exceed the device's, unless the weights fit into its on-chip cache. Times and rates must be within the
+/// devices' reach:
 ///   - no time is below one microsecond, the minimum for a single kernel;
 ///   - no rate exceeds 10 times the rate at which all devices run a token's weight matmuls at their peak (1e18 FLOP/s
 ///   each without a preset);

@@ -30,7 +30,7 @@ struct ErrorSummary {
   std::optional<double> coverage;  ///< fraction of the intervals that cover their measurement
 };
 
-/// q-quantile of values, interpolated linearly between the order statistics around (n - 1) q. Precondition: not empty.
+/// q-quantile of n values, interpolated linearly between the order statistics around (n - 1) q. Precondition: n > 0.
 double quantile(std::vector<double> values, double q);
 
 /// Interval width (ln of a factor) that covers as close to the fraction `q` of several groups' errors as possible,

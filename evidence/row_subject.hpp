@@ -17,7 +17,7 @@ struct RowSubject {
   std::string parallelism{};  ///< kinds in use: "tp+pp+dp"; "none"
   std::string layout{};       ///< with rank counts: "tp 8, pp 4, dp 2"
   std::string batch{};        ///< "micro-batch 4 of 512, 2048 tokens"
-  std::string precision{};    ///< of the blocks' matmuls; in inference, of the weights
+  std::string precision{};    ///< format of the blocks' matmuls; in inference, of the weights
   std::string recompute{};    ///< empty: no recomputation
   std::string software{};     ///< stack or engine
   std::string kind{};         ///< "dense", "assumed input", "experts"; in inference, the class of the figure

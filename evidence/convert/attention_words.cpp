@@ -91,7 +91,7 @@ std::string near_kernel(const std::vector<std::string>& unknown) {
   return "";
 }
 
-/// Phrase that names unknown words, such as: "block" and "sparse" are not known.
+/// Clause about unknown words, such as: "block" and "sparse" are not known.
 std::string not_known(const std::vector<std::string>& unknown) {
   std::vector<std::string> quoted;
   for (const std::string& word : unknown) quoted.push_back(in_quotes(word));

@@ -14,7 +14,7 @@ bool is_memory(FigureKind q) { return q >= FigureKind::cache_tokens && q <= Figu
 
 bool is_of_prompts(FigureKind q) { return q == FigureKind::prefill_rate || q == FigureKind::prefill_time; }
 
-/// Whether a row exceeds a limit in its notes: "TTFT explodes beyond ~90 concurrent requests".
+/// Whether a row exceeds a load limit that its notes state: "TTFT explodes beyond ~90 concurrent requests".
 bool is_past_explosion(const std::string& notes, const InferenceRow& row) {
   static const std::regex pattern("ttft explodes beyond ~?([0-9]{1,9})");
   std::smatch found;

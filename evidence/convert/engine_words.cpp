@@ -128,7 +128,7 @@ std::string unknown_engine(const std::string& said) {
 }
 
 std::optional<Count> said_option(const std::string& notes, std::string name) {
-  std::replace(name.begin(), name.end(), '_', '.');  // any separator: "max_num_seqs", "max-num-seqs"
+  std::replace(name.begin(), name.end(), '_', '.');  // matches any separator: "max_num_seqs", "max-num-seqs"
   const std::regex pattern(name + "[ =:]+([0-9][0-9,]{0,12})");
   std::smatch found;
   const std::string about = lower(notes);

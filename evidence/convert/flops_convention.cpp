@@ -138,7 +138,7 @@ double convention_flops(const FlopsConvention& convention, const Arch& arch, Cou
   const FormulaSizes z = formula_sizes(arch, seq);
   double n = convention.params.value_or(reported ? static_cast<double>(*reported) : z.all);
   if (convention.non_embedding && !convention.params) {
-    const Parameters p = parameters(arch);  // parameters active for a token
+    const Parameters p = parameters(arch);  // N counts only active parameters
     n = static_cast<double>(p.non_embedding - p.total + p.active);
   }
   return sequences * z.s * per_token(convention.formula, z, n);

@@ -1,6 +1,6 @@
 #pragma once
-/// Architecture of a row: from the row's shapes, and, for values that the row lacks, from conventions for the kind of
-/// model.
+/// Architecture of a row's model: from the shapes in the row or, for values that the row lacks, from conventions for
+/// that kind of model.
 
 #include <string>
 #include <vector>

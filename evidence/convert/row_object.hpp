@@ -30,7 +30,8 @@ class RowObject {
   std::optional<double> fraction(std::string_view key) const;  ///< above 0 and at most 1
   std::optional<bool> flag(std::string_view key) const;        ///< true, "True", ...
   std::string text(std::string_view key) const;                ///< empty: not stated
-  /// Value of a key as text, for any type: a string unchanged, other types as JSON; empty for null, false and [].
+  /// Value under a key as text. Strings are returned unchanged, other types as JSON; null, false and [] give an empty
+  /// string.
   std::string said(std::string_view key) const;
   bool is_false(std::string_view key) const;  ///< exactly the value false
   /// Architecture from a Hugging Face config.json under a key, if present. Throws InputError if it is unreadable.

@@ -113,7 +113,7 @@ std::vector<NamedFormat> named_formats(const std::string& said) {
   return out;
 }
 
-/// Formats from the narrowest to the widest. Matmuls run in the narrowest stated one that is not for storage.
+/// Formats from the narrowest to the widest. Matmuls run in the narrowest stated format that is not for storage.
 constexpr std::array by_width{"nvfp4", "mxfp4", "mxfp8", "fp8", "bf16", "fp16", "tf32", "fp32"};
 
 /// Narrowest format in `named` with this `stored` flag and at least `least_bits` bits; empty if there is none.

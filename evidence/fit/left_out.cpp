@@ -12,7 +12,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Prefixes of related families: from the same cluster, program or authors.
+/// Prefixes of family names. Families with the same prefix are related: they are from the same cluster, program or
+/// authors.
 constexpr std::array kin_families{"vTrain",   "NVIDIA aiconfigurator", "TensorRT-LLM performance.md",
                                   "GLM-130B", "Pope et al. 2022",      "LLMServingSim"};
 

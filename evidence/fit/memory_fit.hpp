@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// A measured memory, and its prediction with all parameters at 0.
+/// A measured memory figure, and its prediction with all parameters at 0.
 struct MemoryFitRow {
   std::string family;
   bool reserved = false, process = false;  ///< which parameters affect it

@@ -44,7 +44,7 @@ std::optional<LoggedBytes> size_at(std::string_view text, const LogLine& line);
 /// Digits at the beginning of the text, with points and commas.
 std::string_view digits_at(std::string_view text);
 
-/// A log as displayed: without colors, and with line ends for the carriage returns of progress bars.
+/// The log as displayed: without colors, and with line breaks in place of the carriage returns of progress bars.
 std::string plain_log(std::string_view text);
 /// Splits a log's text into lines. The text must outlive them.
 std::vector<LogLine> log_lines(std::string_view text, std::string_view file);

@@ -18,7 +18,7 @@ enum class MemoryTerm : std::uint8_t {
   draft,       ///< weights and cache of a draft model
   workspaces,  ///< buffers that a server's runtime allocates once
   graphs,
-  reserved,  ///< by PyTorch; the log does not state the allocated part
+  reserved,  ///< reserved by PyTorch; the log does not state the allocated part
   slack,
   libraries,
   other_processes,

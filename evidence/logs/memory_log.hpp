@@ -32,7 +32,7 @@ struct MemoryLog {
   bool is_of_server() const { return server.recognized; }
 };
 
-/// Reads a log. Throws InputError if the text is empty or binary, is not such a log, or has impossible numbers.
+/// Reads a log. Throws InputError if the text is empty or binary, has no memory data, or has impossible numbers.
 MemoryLog read_memory_log(std::string_view text, const std::string& file);
 
 }  // namespace llmcalc

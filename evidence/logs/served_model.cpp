@@ -57,7 +57,8 @@ constexpr std::array format_suffixes{SaidFormat{"-awq", "awq"},
                                      SaidFormat{"-mxfp4", "mxfp4"},
                                      SaidFormat{"-nvfp4", "nvfp4"}};
 
-/// Prefixes of models that are published only in a low-precision format, by their config.json.
+/// Prefixes of names of models that are published only in one low-precision format, and that format (from their
+/// config.json).
 constexpr std::array published_narrow{SaidFormat{"gpt-oss", "mxfp4 (moe) + bf16"},
                                       SaidFormat{"deepseek-v3", "fp8 block"}, SaidFormat{"deepseek-r1", "fp8 block"}};
 

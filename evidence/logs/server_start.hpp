@@ -32,7 +32,7 @@ constexpr bool is_llama(LoggedServer s) { return s == LoggedServer::llama_cpp ||
 /// Configuration that a server prints: its version, arguments and limits.
 struct ServerConfig {
   std::string version{}, model{}, dtype{}, quantization{}, cache_dtype{};  ///< empty: not in the log
-  std::string file_type{};  ///< of a GGUF file, as --weight-precision takes it: "q4_k_m"
+  std::string file_type{};  ///< type of a GGUF file, as --weight-precision takes it: "q4_k_m"
   std::optional<Count> tensor_parallel{}, pipeline_parallel{}, data_parallel{}, max_model_len{}, batched_tokens{},
       sequences{}, block_size{};
   bool expert_parallel = false;
@@ -72,11 +72,11 @@ struct ServerStart {
   ServerConfig config{};
   ServerMemory memory{};
   BufferSpread spread{};
-  std::optional<Count> blocks{}, tokens{};    ///< of the KV cache of the device in `memory`
+  std::optional<Count> blocks{}, tokens{};    ///< size of the KV cache of the device in `memory`
   std::optional<double> concurrency{};        ///< requests of max_model_len tokens that fit in the cache
-  std::optional<LoggedBytes> cache_needed{};  ///< by one request, if the start failed for lack of cache
+  std::optional<LoggedBytes> cache_needed{};  ///< cache that one request needs, if the start failed for lack of cache
   std::optional<Count> longest{};             ///< tokens of the longest request that fits, as the server reports it
-  std::optional<ServerFailure> failure{};     ///< of the start; cleared by a later success
+  std::optional<ServerFailure> failure{};     ///< failure of the start; cleared by a later success
   bool estimated = false;                     ///< `memory` is the server's estimate before loading
   Count workers = 0;  ///< number of processes or devices that logged their memory; only the first one's is kept
   /// Cache size in tokens: as logged, or blocks times the stated or derived block size (default 16).

@@ -25,7 +25,7 @@ struct FormatsSaid {
   std::string skip;            ///< why the weight format is unknown; empty if it is known
 };
 
-/// Formats in a row's text. For weights, "auto", "none" and "unquantized" mean `usual_half`, or the half precision of
+/// Formats in a row's text. For weights, "auto", "none" and "unquantized" mean `usual_half`, or the 16-bit format of
 /// activations or cache.
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
                        DType usual_half);

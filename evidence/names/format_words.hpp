@@ -20,8 +20,8 @@ bool spells(const std::string& text, std::string_view word);
 const FormatName* format_named(const std::string& text);
 /// Number before a unit, which is given as a pattern: 4.65 for "bpw" in "exl2 4.65bpw".
 std::optional<double> number_before(const std::string& text, const char* unit);
-/// The text with one spelling per format: "bfloat16" becomes "bf16", "half" "fp16", a lone "q8" "q8_0". The activation
-/// format in "W4A8 (fp8 act)" is removed.
+/// The text with one spelling per format: "bfloat16" becomes "bf16", "half" becomes "fp16", and a lone "q8" becomes
+/// "q8_0". The activation format in "W4A8 (fp8 act)" is removed.
 std::string with_usual_names(const std::string& said);
 
 }  // namespace llmcalc

@@ -18,8 +18,8 @@ namespace {
 
 constexpr Count few_tokens = 16;
 constexpr double no_bytes = 0.05;          ///< maximum time share of bytes in rows that determine the launch overhead
-constexpr double large = 20;               ///< minimum time of a large kernel's FLOPs at the peak, in launch overheads
-constexpr double enough = 2;               ///< minimum time of a row that determines a bandwidth, in launch overheads
+constexpr double large = 20;               ///< compute time at the peak / launch overhead, from which a kernel is large
+constexpr double enough = 2;               ///< time / launch overhead, from which a row determines a bandwidth
 constexpr double compute_bound = 2;        ///< ratio of compute to memory time above which FLOPs dominate a matmul
 constexpr double least_compute = 1.0 / 3;  ///< ratio of compute to memory time above which both matter
 constexpr int most_rounds = 200;

@@ -71,7 +71,7 @@ struct InferenceCase {
   std::vector<Figure> figures{};
   std::vector<std::string> assumed{};  ///< sentences
   bool input_assumed = false;          ///< a figure depends strongly on an assumption
-  bool work_assumed = false;           ///< that assumption is the batch or a length
+  bool work_assumed = false;           ///< the assumption concerns the batch or a length
   std::string skip{};  ///< if not empty, why the row cannot be expressed; the other members are then undefined
 
   const Cluster& cluster() const { return on.cluster(); }

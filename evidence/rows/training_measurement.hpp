@@ -28,7 +28,7 @@ json::Value training_measurement_json(const TrainingCase& c, const json::Value& 
 /// Reads a training row; `where` names file, line and row for messages. Throws InputError.
 TrainingCase read_training_measurement(const json::Object& row, const std::string& where);
 
-/// Quantity of a memory kind: "peak_reserved_bytes".
+/// Name of the quantity for a kind of memory: "peak_reserved_bytes".
 std::string memory_quantity(MemoryKind kind);
 
 }  // namespace llmcalc
