@@ -55,7 +55,7 @@ LayerSet read_any(const json::Value& pattern, Count layers, const std::string& w
   return complement(left_out, layers);
 }
 
-/// {"from": first, "every": step} if the set has this form.
+/// The set as {"from": first, "every": step}; absent if it does not have this form.
 std::optional<json::Value> steps_json(const LayerSet& set, Count layers) {
   Count first = 0;
   while (first < layers && !set.contains(first)) ++first;

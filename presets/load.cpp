@@ -234,7 +234,7 @@ ModelCard checkpoint_or_config_card(const std::string& path) {
   return card;
 }
 
-/// Returns the card with `word`, its name in commands, set.
+/// Sets the card's name in commands to `word`.
 template <class Card>
 Card named(Card card, std::string_view word) {
   card.word = word;

@@ -162,9 +162,9 @@ class RankMemory {
 
   // ---- torchtitan.
 
-  /// FSDP gathers weights in 16 bits. With one micro-batch per step, gradients do not exist yet when the head runs;
-  /// later, a layer's gradients are in transit to the ranks that shard them. In a pipeline, gradients are reduced once
-  /// per step. Until then, every rank stores them in float32, the format of the reduction
+  /// Sets torchtitan's terms. FSDP gathers weights in 16 bits. With one micro-batch per step, gradients do not exist
+  /// yet when the head runs; later, a layer's gradients are in transit to the ranks that shard them. In a pipeline,
+  /// gradients are reduced once per step. Until then, every rank stores them in float32, the format of the reduction
   /// (torch/distributed/pipelining/stage.py: backward_maybe_with_nosync; fsdp/_fully_shard/_fsdp_param.py:
   /// to_accumulated_grad_if_needed).
   void use_titan(const Stage& s, ProcessMemory& out) const {

@@ -1,5 +1,5 @@
 #pragma once
-/// Matrices that a family's files store fused. Fusion does not affect parameter counts, but it affects bytes if a
+/// Matrices that are fused in a family's files. Fusion does not affect parameter counts, but it affects bytes if a
 /// format has overhead per matrix, and the types that llama-quantize chooses.
 
 #include <cstdint>

@@ -12,13 +12,13 @@ namespace llmcalc {
 
 /// Kind of a tensor, which the rules derive from its name.
 enum class TensorKind : std::uint8_t {
-  vector,  ///< also a small matrix that stays in float32
+  vector,  ///< a vector, or a small matrix that stays in float32
   stored,  ///< a small matrix that stays in 16 bits
   table,
   head,
   query,
   key,
-  value,  ///< also queries, keys and values in one matrix
+  value,  ///< values, or queries, keys and values in one matrix
   attention_out,
   gate,
   up,

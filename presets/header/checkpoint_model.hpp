@@ -1,5 +1,5 @@
 #pragma once
-/// The model in a checkpoint.
+/// Checks a checkpoint against a model, and adds its formats and bytes to the model's card.
 
 #include "presets/header/checkpoint.hpp"
 #include "presets/model_card.hpp"

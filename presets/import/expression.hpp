@@ -22,10 +22,9 @@ class ExpressionError : public std::runtime_error {
 /// and lookahead. Does not support backreferences, lookbehind or flags.
 class Expression {
  public:
-  static constexpr std::size_t longest = 4096;  ///< maximum length of a pattern in bytes
-  static constexpr std::size_t most_steps =
-      2048;                                   ///< maximum number of steps, counting repeated parts once per repetition
-  static constexpr std::size_t deepest = 32;  ///< maximum nesting depth of parentheses
+  static constexpr std::size_t longest = 4096;       ///< maximum length of a pattern in bytes
+  static constexpr std::size_t most_steps = 2048;    ///< maximum number of steps, after expanding repetitions
+  static constexpr std::size_t deepest = 32;         ///< maximum nesting depth of parentheses
   static constexpr std::size_t most_lookaheads = 8;  ///< each may read the rest of the text at every position
 
   /// Throws ExpressionError if the pattern is not accepted.

@@ -120,7 +120,7 @@ json::Value text_part(const Config& outer, std::string& where) {
   return text;
 }
 
-/// Last folder or file name of a path, without ".json".
+/// Last component of a path, without ".json".
 std::string stem(std::string path) {
   while (!path.empty() && path.back() == '/') path.pop_back();
   if (const auto slash = path.rfind('/'); slash != std::string::npos) path = path.substr(slash + 1);

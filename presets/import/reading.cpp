@@ -88,7 +88,7 @@ bool names_a_part(const std::vector<std::string>& becomes) {
   return std::any_of(becomes.begin(), becomes.end(), [](const std::string& one) { return one != "a note"; });
 }
 
-/// Sets every number equal to `old` whose key ends in `key` to `other`, at any depth.
+/// Sets to `other` every number, at any depth, that equals `old` and whose key ends in `key`.
 void change_twins(Value& object, const std::string& key, const Value& old, Count other) {
   for (auto& [name, v] : object.items())
     if (v.is_object())

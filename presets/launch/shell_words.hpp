@@ -1,5 +1,5 @@
 #pragma once
-/// Words of shell commands.
+/// Splits shell scripts into words.
 
 #include <string>
 #include <string_view>

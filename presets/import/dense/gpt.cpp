@@ -35,7 +35,7 @@ Arch gpt2(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf gpt_bigcode/modeling_gpt_bigcode.py. GPT-2 with one KV head under multi_query, the default.
+/// hf gpt_bigcode/modeling_gpt_bigcode.py. GPT-2 with one KV head if multi_query is set (the default).
 Arch gpt_bigcode(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   learn_positions(c, a);
@@ -66,8 +66,8 @@ Arch gpt_neo(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf gpt_neox/modeling_gpt_neox.py. Two LayerNorms per layer, parallel (use_parallel_residual, the default) or not;
-/// `attention_bias` (default true) on qkv and on the output; untied by default, no bias on the head.
+/// hf gpt_neox/modeling_gpt_neox.py. Two LayerNorms per layer; the block is parallel if use_parallel_residual is set
+/// (the default). `attention_bias` (default true) on qkv and on the output; untied by default, no bias on the head.
 Arch gpt_neox(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   a.activation = activation(c, {"hidden_act"}, "gelu");

@@ -4,8 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hub XiaomiMiMo/MiMo-7B-Base, modeling_mimo.py: Qwen 2 with one MTP module (MiMoMTPLayers); `attention_bias` (true)
-/// on q, k and v.
+/// hub XiaomiMiMo/MiMo-7B-Base, modeling_mimo.py: Qwen 2 with one MTP module (MiMoMTPLayers); `attention_bias`
+/// (default true) on q, k and v.
 Arch mimo(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("attention_bias", true);

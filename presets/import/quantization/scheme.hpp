@@ -30,7 +30,7 @@ struct Scheme {
   std::vector<std::size_t> others{};   ///< indices of the groups that are not in `named`
 };
 
-/// Inputs for reading a block other than its own keys.
+/// Inputs for reading a block, in addition to its keys.
 struct SchemeContext {
   std::string model_type;    ///< determines the size of fp8 block scales: bf16 in Qwen3.5, one byte in DeepSeek-V4
   std::string dtype;         ///< dtype of unquantized tensors, as named by PyTorch

@@ -27,8 +27,8 @@ MediaEncoder whisper(const Config& c) {
 /// Qwen2AudioMultiModalProjector: a matrix with bias.
 Count qwen2_audio(const Joint& j) { return ModuleTally().linear(j.width, j.hidden).total(); }
 
-/// hf voxtral/modeling_voxtral.py, VoxtralMultiModalProjector: two matrices without biases. The input of the first is
-/// a group of concatenated rows as wide as the encoder's intermediate size.
+/// hf voxtral/modeling_voxtral.py, VoxtralMultiModalProjector: two matrices without biases. The first reads groups of
+/// rows that are concatenated to the encoder's intermediate size.
 Count voxtral(const Joint& j) {
   const Count in = j.media_encoder.size({"intermediate_size", "encoder_ffn_dim"}, 5120);
   return ModuleTally().linear(in, j.hidden, false).linear(j.hidden, j.hidden, false).total();

@@ -11,7 +11,7 @@ namespace {
 
 using json::Object;
 
-/// Three bits: ten values in an int32, taken from ten groups along axis 1, or from one group along axis 0.
+/// Format of 3-bit values: ten values per int32, taken from ten groups along axis 1 or from one group along axis 0.
 Format three_bits(Count group, bool along_rows) {
   Format f = groups_of("hqq", 0, group, 32 + (along_rows ? 0 : 32 * ceil_div(group, 10)));
   if (along_rows) {
