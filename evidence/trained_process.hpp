@@ -1,5 +1,5 @@
 #pragma once
-/// Converts a training row to the process whose memory is predicted (presets/process_memory.hpp).
+/// Converts a training row to the process whose memory is predicted (presets/estimators/process_memory.hpp).
 
 #include "evidence/rows/training_case.hpp"
 #include "presets/estimators/process_memory.hpp"

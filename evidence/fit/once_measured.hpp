@@ -1,6 +1,6 @@
 #pragma once
-/// Narrower intervals after a measurement on the user's machine: for a step after another step has been timed, and for
-/// a server's times after its engine's operators have been timed. Both intervals are computed only from published
+/// Narrower intervals after a measurement on the user's machine: for a step after another step has been timed, and
+/// for a server's times after its engine's operators have been timed. Both intervals are computed only from published
 /// measurements.
 
 #include "evidence/accuracy.hpp"
@@ -9,14 +9,15 @@ namespace llmcalc {
 
 /// Intervals by class of a step (EstimateInterval), from all pairs of a source's rows with the same class, device,
 /// stack and precision. The second row of a pair is predicted with its source left out and re-scaled by the error of
-/// the first (presets/training_estimator.hpp, rescale). The interval covers 90 % of the pairs' errors, with equal
-/// weights for sources. Skips sources without a pair and rows that do not count.
+/// the first (presets/estimators/training_estimator.hpp, rescale). The interval covers 90 % of the pairs' errors,
+/// with equal weights for sources. Skips sources without a pair and rows that do not count.
 IntervalsByClass intervals_after_a_step(const Accuracy& left_out);
 
-/// Intervals by class of a server's times with operator tables. The squared widths, ln(factor)^2, of the class without
-/// tables (`without`) and of each source in `replays` (recorded runs predicted from tables) are averaged; a source's
-/// width covers 90 % of its errors. Times per token belong to the class "decode under load" and times to first token to
-/// "first token"; recorded runs do not cover other classes. With few sources, the class without tables dominates.
+/// Intervals by class of a server's times with operator tables. The squared widths, ln(factor)^2, of the class
+/// without tables (`without`) and of each source in `replays` (recorded runs predicted from tables) are averaged; a
+/// source's width covers 90 % of its errors. Times per token belong to the class "decode under load" and times to
+/// first token to "first token"; recorded runs do not cover other classes. With few sources, the class without tables
+/// dominates.
 IntervalsByClass intervals_with_tables(const Accuracy& replays, const IntervalsByClass& without);
 
 }  // namespace llmcalc
