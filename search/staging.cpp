@@ -7,14 +7,6 @@
 namespace llmcalc {
 namespace {
 
-bool alike(const LayerKinds& kinds, const ModelChunk& a, const ModelChunk& b) {
-  if (a.embedding != b.embedding || a.head != b.head || a.layers() != b.layers()) return false;
-  if (kinds.size() == 1) return true;
-  for (Count i = 0; i < a.layers(); ++i)
-    if (kind_index(kinds, a.first + i) != kind_index(kinds, b.first + i)) return false;
-  return true;
-}
-
 /// Whether `a` holds at least as many chunks of every class as `b`.
 bool covers(const SavedMoment& a, const SavedMoment& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -87,7 +79,7 @@ Staging::Staging(const LayerKinds& kinds, const Pipeline& p, const Partition& pa
   for (Count q = 0; q < partition.size(); ++q) {
     const ModelChunk c = partition[q];
     std::size_t i = 0;
-    while (i < classes_.size() && !alike(kinds, classes_[i], c)) ++i;
+    while (i < classes_.size() && !same_rows(kinds, classes_[i], c)) ++i;
     if (i == classes_.size()) classes_.push_back(c);
     class_of_.push_back(static_cast<Count>(i));
   }

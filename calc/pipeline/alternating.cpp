@@ -28,17 +28,17 @@ AlternatingRun<n>::AlternatingRun(const Pipeline& p, std::span<const PipelineTim
     for (Count c = 0; c < p.chunks; ++c) prepare_chunk(r, c, t);
 }
 
-/// In an interleaved pipeline, chunks take turns of P slots: forwards from the first to the last chunk, backwards from
+/// In an interleaved pipeline, chunks take turns of P slots, forwards from the first to the last chunk, backwards from
 /// the last to the first. The results of the last rank are the inputs of the first rank's next chunk, P slots later.
 template <std::size_t n>
 void AlternatingRun<n>::prepare_rank(Count number) {
   Rank& r = rank(number);
   const bool begins = number == 0, ends = number + 1 == p_.ranks, interleaved = p_.chunks > 1;
-  const Count later_ranks = p_.ranks - number - 1, turn = interleaved ? p_.ranks : slots_;
+  const Count turn = interleaved ? p_.ranks : slots_;
   const Rank* const before = begins ? (interleaved ? &rank(p_.ranks - 1) : nullptr) : &rank(number - 1);
   const Rank* const after = ends ? (interleaved ? &rank(0) : nullptr) : &rank(number + 1);
   Lanes<n>* const stored = room_.ends.data() + 2 * number * (mask_ + 1 + spacing);
-  r.ahead = std::min(slots_, interleaved ? 2 * later_ranks + (p_.chunks - 1) * p_.ranks : later_ranks);
+  r.ahead = forwards_ahead(p_, number);
   r.chunks = &chunk(number, 0);
   r.forward = {.from = before == nullptr ? nullptr : &before->forward,
                .lag = begins ? p_.ranks : 0,

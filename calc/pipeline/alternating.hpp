@@ -1,7 +1,6 @@
 #pragma once
-/// Simulation of 1F1B and interleaved pipelines, whose ranks run some forwards ahead and then alternate between
-/// forwards and backwards. Their order does not depend on times, so one simulation serves several sets of times, its
-/// lanes.
+/// Simulation of 1F1B and interleaved pipelines, whose order alternates(). One simulation serves several sets of times,
+/// its lanes.
 
 #include <array>
 #include <span>
@@ -10,8 +9,6 @@
 #include "calc/pipeline/times.hpp"
 
 namespace llmcalc {
-
-constexpr bool alternates(Schedule s) { return s == Schedule::one_f_one_b || s == Schedule::interleaved; }
 
 /// One number per lane.
 template <std::size_t n>

@@ -43,6 +43,15 @@ inline Count layers_in(const LayerKind& kind, const ModelChunk& c) {
   return kind.layers.below(c.end) - kind.layers.below(c.first);
 }
 
+/// Whether two chunks have layers of the same kinds in the same order, and the same ends of the model.
+inline bool same_rows(const LayerKinds& kinds, const ModelChunk& a, const ModelChunk& b) {
+  if (a.embedding != b.embedding || a.head != b.head || a.layers() != b.layers()) return false;
+  if (kinds.size() == 1) return true;
+  for (Count i = 0; i < a.layers(); ++i)
+    if (kind_index(kinds, a.first + i) != kind_index(kinds, b.first + i)) return false;
+  return true;
+}
+
 /// Number of layers of a price row in a chunk: 0 or 1 for the embedding and the head; for MTP modules, all of them if
 /// the chunk has the head.
 inline Count layers_of_row(const Prices& p, std::size_t row, const ModelChunk& c) {

@@ -9,9 +9,9 @@ namespace {
 /// Tracks a rank's memory slot by slot and records the maximum.
 class SavedTally {
  public:
-  SavedTally(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts)
-      : p_(p), rank_(rank), saved_(saved) {
-    const auto chunks = static_cast<std::size_t>(p.chunks);
+  SavedTally(const Pipeline& p, std::span<const ChunkSaved> saved, std::span<SavedCount> counts)
+      : saved_(saved.first(static_cast<std::size_t>(p.chunks))) {
+    const std::size_t chunks = saved_.size();
     assert(counts.size() >= 2 * chunks);
     std::fill(counts.begin(), counts.end(), SavedCount{});
     peak_ = counts.first(chunks);
@@ -34,7 +34,7 @@ class SavedTally {
     SavedCount& n = now_[static_cast<std::size_t>(chunk)];
     n.activations += activations;
     n.for_weights += for_weights;
-    const ChunkSaved& k = saved_[static_cast<std::size_t>(model_chunk(p_, rank_, chunk))];
+    const ChunkSaved& k = saved_[static_cast<std::size_t>(chunk)];
     bytes_ += activations * k.activations + for_weights * k.for_weights;
   }
   const SavedCount& now(Count chunk) const { return now_[static_cast<std::size_t>(chunk)]; }
@@ -44,27 +44,17 @@ class SavedTally {
   /// The largest `rest` among the chunks in progress.
   Bytes rest() const {
     Bytes most;
-    for (Count c = 0; c < p_.chunks; ++c)
-      if (now(c).activations > 0)
-        most = std::max(most, saved_[static_cast<std::size_t>(model_chunk(p_, rank_, c))].rest);
+    for (std::size_t c = 0; c < saved_.size(); ++c)
+      if (now_[c].activations > 0) most = std::max(most, saved_[c].rest);
     return most;
   }
 
-  const Pipeline& p_;
-  Count rank_;
   std::span<const ChunkSaved> saved_;
   std::span<SavedCount> peak_, now_;
   Bytes bytes_{}, most_{};
 };
 
-/// Number of repetitions of a run after which the same chunks follow in the same order and all counts change by the
-/// same amounts; 0 if the period is unknown. A steady round of an interleaved pipeline leaves the counts unchanged.
-Count equal_repetitions(const Pipeline& p, const OrderRun& run) {
-  if (p.schedule != Schedule::interleaved) return 1;
-  return run.rounds == 0 ? 0 : run.times / run.rounds;
-}
-
-void repeat(SavedTally& tally, OrderCursor& at, Count repetitions) {
+void repeat(SavedTally& tally, PlainOrderCursor& at, Count repetitions) {
   const std::int32_t size = at.run().size;
   for (Count i = 0; i < repetitions * size; ++i) {
     tally.slot(at.kind(), at.chunk(), at.backward_chunk());
@@ -72,37 +62,80 @@ void repeat(SavedTally& tally, OrderCursor& at, Count repetitions) {
   }
 }
 
-/// Tallies a run of units that all change the counts by the same amounts. If only the activations of one chunk
-/// change, the peak is in the first or the last unit; otherwise, all units are tallied, because a chunk can start or
-/// finish while saved bytes grow.
-void tally_run(SavedTally& tally, OrderCursor& at, const Pipeline& p) {
-  const Count step = equal_repetitions(p, at.run()), times = at.run().times;
-  if (step == 0 || times <= 2 * step) return repeat(tally, at, times);
+/// Every unit of a run changes the counts by the same amounts. If these are activations of one chunk, the peak is in
+/// the first or the last unit; otherwise, a chunk can start or finish while saved bytes grow.
+void tally_run(SavedTally& tally, PlainOrderCursor& at, const Pipeline& p) {
+  const Count times = at.run().times;
+  if (times <= 2) return repeat(tally, at, times);
   const auto second = static_cast<Count>(p.chunks > 1);
   const std::array before{tally.now(0), tally.now(second)};
-  repeat(tally, at, step);
+  repeat(tally, at, 1);
   const std::array after{tally.now(0), tally.now(second)};
-  const bool changes = p.schedule != Schedule::interleaved && after != before;
-  if (changes && (p.chunks > 1 || after[0].for_weights != before[0].for_weights))
-    return repeat(tally, at, times - step);
-  const Count units = times / step - 2;
-  at.skip(units * step);
+  const bool changes = after != before;
+  if (changes && (p.chunks > 1 || after[0].for_weights != before[0].for_weights)) return repeat(tally, at, times - 1);
+  const Count units = times - 2;
+  at.skip(units);
   if (changes) tally.jump(0, units * (after[0].activations - before[0].activations), 0);
-  repeat(tally, at, times - (units + 1) * step);
+  repeat(tally, at, 1);
+}
+
+/// The local chunks of consecutive slots in one direction of an interleaved pipeline, which take turns of P slots.
+class Turns {
+ public:
+  Turns(const Pipeline& p, bool upward) : p_(p), upward_(upward), left_(p.ranks) {}
+  Count chunk() const { return upward_ ? passed_ : p_.chunks - 1 - passed_; }
+  /// Passes up to `slots` slots of the current chunk, and returns their number.
+  Count pass(Count slots) {
+    const Count n = std::min(slots, left_);
+    left_ -= n;
+    if (left_ > 0) return n;
+    left_ = p_.ranks;
+    passed_ = passed_ + 1 == p_.chunks ? 0 : passed_ + 1;
+    return n;
+  }
+
+ private:
+  const Pipeline& p_;
+  bool upward_;
+  Count left_, passed_ = 0;
+};
+
+/// Peak of an order that alternates(). It is right after a forward, once the rank runs as far ahead as its order
+/// permits. The counts repeat after P micro-batches of every chunk.
+void tally_alternating(SavedTally& tally, const Pipeline& p, Count rank) {
+  const Count slots = mul(p.micro_batches, p.chunks), ahead = forwards_ahead(p, rank);
+  const Count rounds = std::min(slots - ahead, mul(p.ranks, p.chunks));
+  Turns forward(p, true), backward(p, false);
+  for (Count left = ahead; left > 0;) {
+    const Count chunk = forward.chunk(), n = forward.pass(left);
+    left -= n;
+    left > 0 ? tally.jump(chunk, n, 0) : tally.change(chunk, n, 0);
+  }
+  for (Count i = 0; i < rounds; ++i) {
+    const Count added = forward.chunk(), freed = backward.chunk();
+    forward.pass(1);
+    backward.pass(1);
+    tally.change(added, 1, 0);
+    tally.jump(freed, -1, 0);
+  }
 }
 
 }  // namespace
 
 Bytes most_saved(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts) {
+  SavedTally tally(p, saved, counts);
+  if (alternates(p.schedule)) {
+    tally_alternating(tally, p, rank);
+    return tally.most();
+  }
   const RankOrder order = rank_order(p, rank);
-  SavedTally tally(p, rank, saved, counts);
-  for (OrderCursor at(order, p); !at.done();) tally_run(tally, at, p);
+  for (PlainOrderCursor at(order); !at.done();) tally_run(tally, at, p);
   return tally.most();
 }
 
-Bytes most_saved(const Pipeline& p, Count rank, std::span<const Slot> slots, std::span<const ChunkSaved> saved,
+Bytes most_saved(const Pipeline& p, std::span<const Slot> slots, std::span<const ChunkSaved> saved,
                  std::span<SavedCount> counts) {
-  SavedTally tally(p, rank, saved, counts);
+  SavedTally tally(p, saved, counts);
   for (const Slot& s : slots) tally.slot(s.kind, s.chunk, gradient_chunk(s));
   return tally.most();
 }

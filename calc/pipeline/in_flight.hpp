@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Bytes of a micro-batch in a model chunk.
+/// Bytes of a micro-batch in a chunk.
 struct ChunkSaved {
   Bytes activations{};  ///< held from its forward until its input gradients are done
   Bytes for_weights{};  ///< the part of activations and gradients that is held on until its weight gradients are done
@@ -22,14 +22,14 @@ struct SavedCount {
 };
 
 /// Peak bytes of a rank: its saved tensors, and the largest `rest` of the chunks with a micro-batch between the start
-/// of its forward and the end of its backward. A paired slot holds both micro-batches. `saved`: by model chunk.
+/// of its forward and the end of its backward. A paired slot holds both micro-batches. `saved`: by local chunk.
 /// `counts`: the caller's buffer, with two entries per local chunk; afterward its first half holds the counts at the
 /// first peak, by local chunk.
 Bytes most_saved(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts);
 
 /// Peak bytes of a rank for a given list of its slots in order, such as MakespanWorkspace::slots() of an automatic
 /// schedule.
-Bytes most_saved(const Pipeline& p, Count rank, std::span<const Slot> slots, std::span<const ChunkSaved> saved,
+Bytes most_saved(const Pipeline& p, std::span<const Slot> slots, std::span<const ChunkSaved> saved,
                  std::span<SavedCount> counts);
 
 }  // namespace llmcalc

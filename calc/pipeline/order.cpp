@@ -74,10 +74,9 @@ RankOrder one_chunk_order(const Pipeline& p, Count rank) {
 /// blocked before that: the only possible cycle, the first rank waiting for the last rank before its last forwards,
 /// does not occur, because these forwards are in the first chunk, which has no input.
 RankOrder interleaved_order(const Pipeline& p, Count rank) {
-  const Count n = mul(p.micro_batches, p.chunks), round = mul(p.ranks, p.chunks), more = (p.chunks - 1) * p.ranks;
-  const Count ahead = std::min(n, 2 * (p.ranks - rank - 1) + more), most = std::min(n, 2 * (p.ranks - 1) + more);
-  const Count rounds = (n - most) / round;
-  return alternate({n, ahead, 0, false, false, 0, rounds, round});
+  const Count n = mul(p.micro_batches, p.chunks), round = mul(p.ranks, p.chunks);
+  const Count rounds = (n - forwards_ahead(p, 0)) / round;
+  return alternate({n, forwards_ahead(p, rank), 0, false, false, 0, rounds, round});
 }
 
 /// Remaining slots of each kind and local chunk: forwards, then input gradients.
@@ -208,6 +207,12 @@ RankOrder dual_order(const Pipeline& p, Count rank) {
 }
 
 }  // namespace
+
+Count forwards_ahead(const Pipeline& p, Count rank) {
+  const Count slots = mul(p.micro_batches, p.chunks), later_ranks = p.ranks - rank - 1;
+  if (p.schedule == Schedule::one_f_one_b) return std::min(slots, later_ranks);
+  return std::min(slots, 2 * later_ranks + (p.chunks - 1) * p.ranks);
+}
 
 RankOrder rank_order(const Pipeline& p, Count rank) {
   if (p.schedule == Schedule::gpipe) return gpipe_order(p);

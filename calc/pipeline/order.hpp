@@ -60,6 +60,12 @@ struct OrderRun {
   Count rounds = 0;  ///< rounds of a steady run; every rank has the same steady runs in the same order
 };
 
+/// Whether the ranks of a schedule run some forwards ahead and then alternate between a forward and a backward.
+constexpr bool alternates(Schedule s) { return s == Schedule::one_f_one_b || s == Schedule::interleaved; }
+/// Number of forwards that a rank of a schedule that alternates() runs before its first backward: 1F1B P - r - 1,
+/// interleaved 2 (P - r - 1) + (v - 1) P; at most all.
+Count forwards_ahead(const Pipeline& p, Count rank);
+
 using RankOrder = InplaceVector<OrderRun, 20>;
 /// The order of a rank. Precondition: the pipeline has no flaw. For an automatic schedule it has only forwards and
 /// input gradients; weight gradients are inserted later, according to time and memory, each after the input gradients

@@ -9,7 +9,7 @@ namespace llmcalc {
 namespace {
 
 using SavedCounts = std::array<SavedCount, 2 * most_chunks>;
-using SavedOfChunks = InplaceVector<ChunkSaved, max_layers>;
+using SavedOfChunks = InplaceVector<ChunkSaved, most_chunks>;
 
 /// Number of micro-batches that each local chunk holds at the rank's peak. `room`: for automatic schedules, the
 /// workspace of run_automatic().
@@ -18,7 +18,7 @@ SavedCounts counts_at_worst(const Pipeline& p, Count rank, const MakespanWorkspa
   const std::span<const ChunkSaved> all(saved.begin(), saved.size());
   const std::span<SavedCount> lent(counts.data(), 2 * static_cast<std::size_t>(p.chunks));
   if (automatic(p.schedule))
-    most_saved(p, rank, room.slots(rank), all, lent);
+    most_saved(p, room.slots(rank), all, lent);
   else
     most_saved(p, rank, all, lent);
   return counts;
@@ -33,16 +33,16 @@ HeldChunks held_chunks(const Prices& prices, const Plan& plan, const Pipeline& p
                        Count rank, const MakespanWorkspace& room) {
   HeldChunks held;
   SavedOfChunks here, on_host;
-  for (Count q = 0; q < model_chunks(p); ++q) {
-    here.push({});
-    on_host.push({});
-  }
+  ModelChunk before;
   for (Count i = 0; i < p.chunks; ++i) {
-    const auto q = static_cast<std::size_t>(model_chunk(p, rank, i));
-    const ChunkAlive& a = held.alive.push(chunk_alive(prices, plan, partition[static_cast<Count>(q)]));
+    const ModelChunk chunk = partition[model_chunk(p, rank, i)];
+    const bool repeats = i > 0 && same_rows(prices.kinds, before, chunk);
+    const ChunkAlive a = repeats ? held.alive[static_cast<std::size_t>(i) - 1] : chunk_alive(prices, plan, chunk);
+    held.alive.push(a);
+    before = chunk;
     // At least one byte, to count micro-batches even if all of their saved tensors are in host memory.
-    here[q] = {std::max(Bytes(1), a.saved), a.for_weights, a.rest};
-    on_host[q] = {a.host, {}, {}};
+    here.push({std::max(Bytes(1), a.saved), a.for_weights, a.rest});
+    on_host.push({a.host, {}, {}});
   }
   const bool leaves = plan.offload.activations.numerator > 0;
   const SavedCounts counts = counts_at_worst(p, rank, room, here),
@@ -71,6 +71,16 @@ Stage stage_with(const Prices& prices, const Plan& plan, const Layout& layout, c
   }
   s.memory = stage_memory(prices, held_sums(prices, rows), alive, plan, layout, process);
   return s;
+}
+
+/// Whether a rank never holds more than the rank before it: its chunks have the same rows, and its order has no more
+/// micro-batches in flight.
+bool never_fuller(const Prices& prices, const Pipeline& p, const Partition& partition, Count rank) {
+  if (p.schedule != Schedule::gpipe && !alternates(p.schedule)) return false;
+  for (Count i = 0; i < p.chunks; ++i)
+    if (!same_rows(prices.kinds, partition[model_chunk(p, rank - 1, i)], partition[model_chunk(p, rank, i)]))
+      return false;
+  return true;
 }
 
 /// The only stage of a model without a pipeline: one micro-batch at a time.
@@ -109,9 +119,10 @@ Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout
   if (automatic(p.schedule)) run_automatic(p, partition, room);
   Stage fullest = stage_with(prices, plan, layout, partition, 0, process, room);
   for (Count r = 1; r < p.ranks; ++r)
-    if (const Stage s = stage_with(prices, plan, layout, partition, r, process, room);
-        s.memory.peak > fullest.memory.peak)
-      fullest = s;
+    if (!never_fuller(prices, p, partition, r)) {
+      const Stage s = stage_with(prices, plan, layout, partition, r, process, room);
+      if (s.memory.peak > fullest.memory.peak) fullest = s;
+    }
   return fullest;
 }
 

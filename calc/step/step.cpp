@@ -140,11 +140,7 @@ class StepClock {
   }
 
   /// Whether chunk q has the same rows as the previous chunk.
-  bool repeats(Count q) const {
-    if (q == 0 || prices_.kinds.size() > 1) return false;
-    const ModelChunk before = partition_[q - 1], here = partition_[q];
-    return before.layers() == here.layers() && before.embedding == here.embedding && before.head == here.head;
-  }
+  bool repeats(Count q) const { return q > 0 && same_rows(prices_.kinds, partition_[q - 1], partition_[q]); }
 
   template <typename F>
   void for_each_chunk(Count rank, const F& f) const {

@@ -13,7 +13,7 @@ using namespace llmcalc::pipeline_tests;
 namespace {
 
 std::vector<ChunkSaved> equal_saved(const Pipeline& p, Count activations, Count for_weights) {
-  return std::vector<ChunkSaved>(static_cast<std::size_t>(model_chunks(p)), {Bytes(activations), Bytes(for_weights)});
+  return std::vector<ChunkSaved>(static_cast<std::size_t>(p.chunks), {Bytes(activations), Bytes(for_weights)});
 }
 
 Count most(const Pipeline& p, Count rank, Count activations, Count for_weights) {
@@ -70,7 +70,7 @@ TEST_CASE("the peak depends on the bytes of each chunk") {
   CHECK(counts[0].activations == 4);
   CHECK(counts[1].activations == 1);
   saved = equal_saved(p, 1, 0);
-  saved[2] = {Bytes(10), Bytes()};
+  saved[1] = {Bytes(10), Bytes()};
   CHECK(most_saved(p, 0, saved, counts) == Bytes(3 + 2 * 10));  // after F3
   CHECK(counts[1].activations == 2);
 }
@@ -80,7 +80,7 @@ TEST_CASE("a chunk with a large workspace sets the peak while it runs") {
   std::vector<SavedCount> counts(4);
   std::vector<ChunkSaved> saved = equal_saved(p, 10, 0);
   const Bytes without = most_saved(p, 1, saved, counts);
-  saved[3].rest = Bytes(1000);
+  saved[1].rest = Bytes(1000);
   CHECK(most_saved(p, 1, saved, counts) >= Bytes(1000 + 10));
   CHECK(most_saved(p, 1, saved, counts) <= without + Bytes(1000));
   CHECK(counts[1].activations > 0);
@@ -91,7 +91,7 @@ TEST_CASE("counts of repeated runs match a walk over every slot") {
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random, 8, 100);
     std::vector<ChunkSaved> saved;
-    for (Count c = 0; c < model_chunks(p); ++c)
+    for (Count c = 0; c < p.chunks; ++c)
       saved.push_back({Bytes(static_cast<Count>(random() % 50)), Bytes(static_cast<Count>(random() % 50)),
                        Bytes(static_cast<Count>(random() % 200))});
     const auto size = static_cast<std::size_t>(p.chunks);
@@ -99,10 +99,10 @@ TEST_CASE("counts of repeated runs match a walk over every slot") {
     for (Count r = 0; r < p.ranks; ++r) {
       std::vector<Slot> slots;
       for_each_slot(p, r, [&](const Slot& s) { slots.push_back(s); });
-      REQUIRE(most_saved(p, r, saved, counts) == most_saved(p, r, slots, saved, walked));
+      REQUIRE(most_saved(p, r, saved, counts) == most_saved(p, slots, saved, walked));
       Bytes sum, rest;
       for (std::size_t c = 0; c < size; ++c) {
-        const ChunkSaved& k = saved[static_cast<std::size_t>(model_chunk(p, r, static_cast<Count>(c)))];
+        const ChunkSaved& k = saved[c];
         sum += counts[c].activations * k.activations + counts[c].for_weights * k.for_weights;
         if (counts[c].activations > 0) rest = std::max(rest, k.rest);
       }
@@ -125,7 +125,7 @@ TEST_CASE("automatic schedules stay within their limit for any times, and reach 
     makespan(p, t.view(), room);
     Count worst = 0;
     for (Count r = 0; r < p.ranks; ++r)
-      worst = std::max(worst, most_saved(p, r, room.slots(r), equal_saved(p, 1, 1), counts).value);
+      worst = std::max(worst, most_saved(p, room.slots(r), equal_saved(p, 1, 1), counts).value);
     const Count limit = s == Schedule::zb_1p ? p.ranks : 2 * p.ranks;
     REQUIRE(worst <= limit);
     if (equal && p.micro_batches >= 2 * p.ranks) REQUIRE(worst >= (s == Schedule::zb_2p ? limit - 1 : limit));
@@ -146,7 +146,7 @@ TEST_CASE("skipping rounds of an automatic schedule does not change the bytes in
     makespan(p, t.view(), some);
     whole_makespan(p, t.view(), all);
     for (Count r = 0; r < p.ranks; ++r) {
-      REQUIRE(most_saved(p, r, some.slots(r), saved, counts) == most_saved(p, r, all.slots(r), saved, expected));
+      REQUIRE(most_saved(p, some.slots(r), saved, counts) == most_saved(p, all.slots(r), saved, expected));
       REQUIRE(static_cast<Count>(all.slots(r).size()) == 3 * p.chunks * p.micro_batches);
     }
   }
