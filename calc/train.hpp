@@ -71,10 +71,12 @@ struct TrainEstimate {
 /// Workspace for assembling steps; reusing it avoids allocations.
 class StepWorkspace {
  public:
-  /// Of one set of rates.
+  /// The model chunks at one set of rates. Consecutive chunks with the same rows form a class.
   struct Chunks {
-    std::vector<ChunkSeconds> seconds;
-    std::vector<ChunkTime> times;
+    std::vector<std::size_t> classes;   ///< by chunk
+    std::vector<ChunkSeconds> seconds;  ///< by class
+    std::vector<Spent> spent;           ///< by class: RowTimes::spent_in()
+    std::vector<ChunkTime> times;       ///< by chunk, as are sends and ready
     std::vector<Seconds> sends, ready;
   };
   std::array<Chunks, 2> chunks;  ///< at the datasheet's rates, and at the estimated ones

@@ -308,12 +308,11 @@ Seconds paired_seconds(const ChunkSeconds& forward, const ChunkSeconds& backward
   return std::min(one_by_one, beside(f.forward + b.backward, experts, hidden));
 }
 
-ChunkTime chunk_time(std::span<const ChunkSeconds> chunks, Count q, Schedule schedule, double hidden) {
-  const auto i = static_cast<std::size_t>(q);
-  const ChunkSeconds& s = chunks[i];
-  ChunkTime t{.forward = s.forward, .backward_input = s.backward_input, .backward_weight = s.backward_weight};
-  if (has_pairs(schedule)) t.paired = paired_seconds(s, chunks[chunks.size() - 1 - i], hidden);
-  return t;
+ChunkTime chunk_time(const ChunkSeconds& chunk, const ChunkSeconds& other, Schedule schedule, double hidden) {
+  return {.forward = chunk.forward,
+          .backward_input = chunk.backward_input,
+          .backward_weight = chunk.backward_weight,
+          .paired = has_pairs(schedule) ? paired_seconds(chunk, other, hidden) : Seconds()};
 }
 
 }  // namespace llmcalc

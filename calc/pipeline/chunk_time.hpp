@@ -61,7 +61,8 @@ ChunkSeconds chunk_seconds(const Prices& prices, const RowTimes& times, const La
 /// expert collectives.
 Seconds paired_seconds(const ChunkSeconds& forward, const ChunkSeconds& backward, double hidden);
 
-/// Times of model chunk q, for the simulation of a pipeline.
-ChunkTime chunk_time(std::span<const ChunkSeconds> chunks, Count q, Schedule schedule, double hidden);
+/// Times of a model chunk for the simulation of a pipeline. `other`: the rank's other chunk, if the schedule
+/// has_pairs().
+ChunkTime chunk_time(const ChunkSeconds& chunk, const ChunkSeconds& other, Schedule schedule, double hidden);
 
 }  // namespace llmcalc

@@ -25,9 +25,25 @@ class StepClock {
         pipeline_(pipeline_of(plan, layout)),
         end_(prices, plan, layout, cluster, e, pipeline_) {}
 
+  /// Computes the times of all model chunks.
+  void price_chunks() {
+    room_.classes.clear();
+    room_.seconds.clear();
+    room_.spent.clear();
+    for (Count q = 0; q < partition_.size(); ++q) {
+      if (q == 0 || !same_rows(prices_.kinds, partition_[q - 1], partition_[q])) {
+        room_.seconds.push_back(
+            chunk_seconds(prices_, rows_, layout_, partition_[q], micro_batches_per_direction(pipeline_)));
+        room_.spent.push_back(rows_.spent_in(prices_.kinds, partition_[q]));
+      }
+      room_.classes.push_back(room_.seconds.size() - 1);
+    }
+    if (pipeline_.ranks > 1) put_times();
+  }
+
   /// Seconds by part without a pipeline, when micro-batches run one after another.
   Spent run_alone(StepParts& parts) {
-    const ChunkSeconds& s = alone_ = chunk_seconds(prices_, rows_, layout_, partition_[0], pipeline_.micro_batches);
+    const ChunkSeconds& s = seconds_of(0);
     const Seconds one = s.forward + s.backward_input + s.backward_weight;
     const Seconds gathered = exposed(s.gather, s.gathering);
     const Seconds last = gathered + static_cast<double>(pipeline_.micro_batches) * one;
@@ -49,26 +65,6 @@ class StepClock {
     return all;
   }
 
-  /// Computes the times of all model chunks for the pipeline.
-  void price_chunks() {
-    const Count chunks = partition_.size();
-    const Seconds send = send_seconds(prices_, layout_, cluster_, efficiency_);
-    room_.seconds.clear();
-    room_.times.clear();
-    room_.sends.clear();
-    room_.ready.clear();
-    for (Count q = 0; q < chunks; ++q) {
-      const ChunkSeconds s =
-          repeats(q) ? room_.seconds.back()
-                     : chunk_seconds(prices_, rows_, layout_, partition_[q], micro_batches_per_direction(pipeline_));
-      room_.seconds.push_back(s);
-      if (q + 1 < chunks) room_.sends.push_back(send);
-    }
-    for (Count q = 0; q < chunks; ++q) {
-      room_.times.push_back(chunk_time(room_.seconds, q, pipeline_.schedule, rows_.hidden));
-      room_.ready.push_back(ready(q));
-    }
-  }
   /// Times of the pipeline after price_chunks(); unsent(): with messages that take no time.
   PipelineTimes times() const { return {room_.times, room_.sends, room_.ready}; }
   PipelineTimes unsent() const { return {room_.times, {}, room_.ready}; }
@@ -78,9 +74,9 @@ class StepClock {
   Spent run(const Makespan& m, Seconds unsent, StepParts& parts) {
     Seconds busiest;
     InplaceVector<Seconds, max_layers> works;
-    Spent all;
+    Spent all, work;
     const auto visit = [&](Count r, Seconds end, const Spent& sums, const Spent& update) {
-      const Spent work = work_of(r);
+      if (!repeats(r)) work = work_of(r);
       busiest = std::max(busiest, works.push(work.total()));
       const Seconds reduced = end - last_backward(r, m), gathered = gather_wait(r, m);
       Spent rest = sums;
@@ -100,7 +96,7 @@ class StepClock {
     for (Seconds* mean : {&parts.reductions, &parts.gathers, &parts.others, &parts.waits, &parts.sending, &parts.table})
       *mean = share * *mean;
     Seconds behind;
-    for (const Seconds work : works) behind += busiest - work;
+    for (const Seconds one : works) behind += busiest - one;
     parts.pipelined = step_of(pipeline_, m);
     parts.unsent = unsent;
     return with_waiting(all, step, share * behind, parts);
@@ -120,8 +116,21 @@ class StepClock {
   const Pipeline& pipeline() const { return pipeline_; }
 
  private:
-  const ChunkSeconds& seconds_of(Count chunk) const {
-    return pipeline_.ranks == 1 ? alone_ : room_.seconds[static_cast<std::size_t>(chunk)];
+  std::size_t class_of(Count chunk) const { return room_.classes[static_cast<std::size_t>(chunk)]; }
+  const ChunkSeconds& seconds_of(Count chunk) const { return room_.seconds[class_of(chunk)]; }
+
+  /// Sets the times of a pipeline's chunks.
+  void put_times() {
+    const Count chunks = partition_.size();
+    room_.sends.assign(static_cast<std::size_t>(chunks - 1), send_seconds(prices_, layout_, cluster_, efficiency_));
+    room_.times.clear();
+    for (Count q = 0; q < chunks; ++q)
+      room_.times.push_back(chunk_time(seconds_of(q), seconds_of(chunks - 1 - q), pipeline_.schedule, rows_.hidden));
+    room_.ready.assign(static_cast<std::size_t>(chunks), Seconds());
+    if (std::none_of(room_.seconds.begin(), room_.seconds.end(),
+                     [](const ChunkSeconds& s) { return s.gather > Seconds(); }))
+      return;
+    for (Count q = 0; q < chunks; ++q) room_.ready[static_cast<std::size_t>(q)] = ready(q);
   }
 
   /// Exposed seconds of a collective that takes `all` seconds, of which at least `bare` are exposed.
@@ -132,15 +141,20 @@ class StepClock {
   Seconds ready(Count chunk) const {
     Seconds before, all;
     for_each_chunk(rank_of(pipeline_, chunk), [&](Count q, Count) {
-      const Seconds one = room_.seconds[static_cast<std::size_t>(q)].gather;
+      const Seconds one = seconds_of(q).gather;
       all += one;
       if (q < chunk) before += one;
     });
-    return exposed(all, before + room_.seconds[static_cast<std::size_t>(chunk)].gathering);
+    return exposed(all, before + seconds_of(chunk).gathering);
   }
 
-  /// Whether chunk q has the same rows as the previous chunk.
-  bool repeats(Count q) const { return q > 0 && same_rows(prices_.kinds, partition_[q - 1], partition_[q]); }
+  /// Whether a rank's chunks have the same rows as the previous rank's, and thus the same work.
+  bool repeats(Count rank) const {
+    if (rank == 0 || pairs_experts(layout_)) return false;
+    for (Count i = 0; i < pipeline_.chunks; ++i)
+      if (class_of(model_chunk(pipeline_, rank - 1, i)) != class_of(model_chunk(pipeline_, rank, i))) return false;
+    return true;
+  }
 
   template <typename F>
   void for_each_chunk(Count rank, const F& f) const {
@@ -156,13 +170,11 @@ class StepClock {
       Seconds summed, update;
     };
     InplaceVector<Ending, max_layers> ends;
-    HeldRows last;
     Spent sums, update;
     Seconds all;  // until the last rank has reduced its gradients
     for (Count r = 0; r < pipeline_.ranks; ++r) {
-      const HeldRows rows = held_by(r);
-      if (r == 0 || rows != last) {
-        last = rows;
+      if (!repeats(r)) {
+        const HeldRows rows = held_by(r);
         sums = end_.sums(rows);
         update = end_.update(rows);
       }
@@ -202,7 +214,7 @@ class StepClock {
   Spent work_of(Count rank) const {
     Spent one;
     for_each_chunk(rank, [&](Count q, Count) {
-      one += rows_.spent_in(prices_.kinds, partition_[q]);
+      one += room_.spent[class_of(q)];
       one[Part::dp] += seconds_of(q).waiting;
       one[Part::pp] += 2 * seconds_of(q).sending;
     });
@@ -240,7 +252,7 @@ class StepClock {
     for_each_chunk(rank, [&](Count q, Count i) { ends.push({span(rank, i, m).last, q}); });
     std::sort(ends.begin(), ends.end());
     RankSummed s;
-    for (const auto& [end, q] : ends) s = then(room_.seconds[static_cast<std::size_t>(q)], end, s);
+    for (const auto& [end, q] : ends) s = then(seconds_of(q), end, s);
     return s;
   }
   Seconds network_end(const RankSummed& s) const { return s.last + exposed(s.all, s.network - s.last); }
@@ -301,7 +313,6 @@ class StepClock {
   StepWorkspace::Chunks& room_;
   Pipeline pipeline_;
   RankEnd end_;
-  ChunkSeconds alone_;  // without a pipeline
 };
 
 /// Seconds by part of the steps of several clocks of one layout, whose pipelines run together, and their components.
@@ -310,13 +321,13 @@ std::array<Spent, n> run_clocks(const std::array<StepClock*, n>& clocks, StepWor
                                 std::array<StepParts, n>& parts) {
   std::array<Spent, n> all;
   const Pipeline& p = clocks[0]->pipeline();
+  for (StepClock* clock : clocks) clock->price_chunks();
   if (p.ranks == 1) {
     for (std::size_t i = 0; i < n; ++i) all[i] = clocks[i]->run_alone(parts[i]);
     return all;
   }
   std::array<PipelineTimes, 2 * n> times;
   for (std::size_t i = 0; i < n; ++i) {
-    clocks[i]->price_chunks();
     times[2 * i] = clocks[i]->times();
     times[2 * i + 1] = clocks[i]->unsent();
   }
@@ -383,8 +394,8 @@ Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layou
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room) {
   StepClock clock(prices, plan, layout, cluster, partition, rows, e, room);
   StepParts unused;
-  if (clock.pipeline().ranks == 1) return clock.run_alone(unused).total();
   clock.price_chunks();
+  if (clock.pipeline().ranks == 1) return clock.run_alone(unused).total();
   return clock.seconds(makespan(clock.pipeline(), clock.times(), room.pipeline));
 }
 

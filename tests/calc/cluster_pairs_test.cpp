@@ -109,9 +109,9 @@ TEST_CASE("only DualPipe and DualPipe-V pair each chunk with the chunk equally f
   const std::vector<ChunkSeconds> chunks{chunk(1, 9), chunk(2, 0), chunk(4, 0), chunk(8, 1)};
   for (const Schedule s : pipeline_tests::all_schedules) {
     const bool paired = s == Schedule::dualpipe || s == Schedule::dualpipe_v;
-    CHECK(chunk_time(chunks, 0, s, 1).paired == (paired ? Seconds(1 + 16) : Seconds()));
-    CHECK(chunk_time(chunks, 3, s, 1).paired == (paired ? Seconds(1 + 9) : Seconds()));
-    CHECK(chunk_time(chunks, 1, s, 1).paired == Seconds());
+    CHECK(chunk_time(chunks[0], chunks[3], s, 1).paired == (paired ? Seconds(1 + 16) : Seconds()));
+    CHECK(chunk_time(chunks[3], chunks[0], s, 1).paired == (paired ? Seconds(1 + 9) : Seconds()));
+    CHECK(chunk_time(chunks[1], chunks[2], s, 1).paired == Seconds());
   }
 }
 
