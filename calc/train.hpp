@@ -104,11 +104,16 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                        StepWorkspace& room);
 
-/// Computes the time of a step from its partition and the times of its rows.
-StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                    const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
+/// Times of a step from its partition and the rows' seconds, at the datasheet's rates and at the estimated ones, which
+/// are the same if there are none.
+struct BothStepTimes {
+  StepTime bound, estimate;
+};
+BothStepTimes both_steps(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                         const Partition& partition, const RowTimes& bound, const RowTimes& estimate,
+                         StepWorkspace& room);
 
-/// Total of step_spent() up to rounding, computed in half the time.
+/// Total seconds of one of both_steps(), up to rounding, computed in half the time.
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 

@@ -128,7 +128,8 @@ void KeySearch::search_stages(Count stages) {
 /// Whether a lower bound on the memory, for any partition and schedule, exceeds the device's memory.
 bool KeySearch::exceeds_alone() {
   try {
-    const double least = least_peak(prices(micro_batches(plan_, layout_) > 1), plan_, layout_);
+    const double least =
+        least_peak(prices(micro_batches(plan_, layout_) > 1), plan_, layout_, space_.cluster.device.achieved.overhead);
     return memory_slack * least > static_cast<double>(usable_.value);
   } catch (const Overflow&) {
     return false;
@@ -363,8 +364,10 @@ Seconds KeySearch::nearly() {
 }
 
 Seconds KeySearch::exact() {
-  const RowTimes& r = rows(now_.zero != Zero::none, efficiency_);
-  return step_spent(*prices_, plan_, layout_, space_.cluster, staging_->partition(), r, efficiency_, room_).total();
+  const bool sharded = now_.zero != Zero::none;
+  const RowTimes &bound = rows(sharded, Efficiency::full), &used = rows(sharded, efficiency_);
+  return both_steps(*prices_, plan_, layout_, space_.cluster, staging_->partition(), bound, used, room_)
+      .estimate.total();
 }
 
 }  // namespace llmcalc

@@ -5,9 +5,11 @@
 
 namespace llmcalc {
 
-/// Lower bound on the peak bytes of the fullest device: the mean over the ranks of their states and of the tensors that
-/// the layers save for one micro-batch. All of these tensors are live at the same time, because no backward of a
-/// micro-batch begins before its last forward.
-double least_peak(const Prices& prices, const Plan& plan, const Layout& layout);
+/// Lower bound on the peak bytes of the fullest device, the larger of two bounds:
+///   the mean over the ranks of their states and of the tensors that the layers save for one micro-batch, all of which
+///     are live when its last forward ends, plus the bytes needed by a rank's last layer while it runs
+///   the peak of a last rank with only one layer
+/// `process`: bytes that the process uses in addition to tensors.
+double least_peak(const Prices& prices, const Plan& plan, const Layout& layout, Bytes process = {});
 
 }  // namespace llmcalc

@@ -374,11 +374,19 @@ Partition partition(const Prices& prices, const Plan& plan, const Layout& layout
   return partition(prices, plan, layout, row_costs(prices));
 }
 
-StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-                    const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room) {
-  StepClock clock(prices, plan, layout, cluster, partition, rows, e, room);
-  std::array<StepParts, 1> unused;
-  return run_clocks<1>({&clock}, room, unused)[0];
+BothStepTimes both_steps(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                         const Partition& partition, const RowTimes& bound, const RowTimes& estimate,
+                         StepWorkspace& room) {
+  StepClock full(prices, plan, layout, cluster, partition, bound, Efficiency::full, room);
+  if (!prices.estimated) {
+    std::array<StepParts, 1> unused;
+    const Spent all = run_clocks<1>({&full}, room, unused)[0];
+    return {all, all};
+  }
+  StepClock estimated(prices, plan, layout, cluster, partition, estimate, Efficiency::estimated, room);
+  std::array<StepParts, 2> unused;
+  const auto [at_bound, at_estimate] = run_clocks<2>({&full, &estimated}, room, unused);
+  return {at_bound, at_estimate};
 }
 
 StepParts step_parts(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
@@ -412,17 +420,9 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
   e.memory = s.memory;
   e.fullest = s.rank;
   e.host = most_on_host(prices, plan, layout, e.partition);
-  StepClock bound(prices, plan, layout, cluster, e.partition, rows, Efficiency::full, room);
-  if (!e.estimated) {
-    std::array<StepParts, 1> unused;
-    e.estimate = e.bound = run_clocks<1>({&bound}, room, unused)[0];
-    return e;
-  }
-  StepClock estimate(prices, plan, layout, cluster, e.partition, used, Efficiency::estimated, room);
-  std::array<StepParts, 2> unused;
-  const auto spent = run_clocks<2>({&bound, &estimate}, room, unused);
-  e.bound = spent[0];
-  e.estimate = spent[1];
+  const BothStepTimes times = both_steps(prices, plan, layout, cluster, e.partition, rows, used, room);
+  e.bound = times.bound;
+  e.estimate = times.estimate;
   return e;
 }
 

@@ -24,7 +24,7 @@ struct StepParts {
   Seconds pipelined, unsent;  ///< time of the pipeline with messages, and without
 };
 
-/// The components of the stalls in step_spent() with the same arguments.
+/// The components of the stalls in both_steps() at these rates.
 StepParts step_parts(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 
