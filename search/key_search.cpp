@@ -100,6 +100,7 @@ void KeySearch::shard_by(Zero zero) {
 }
 
 void KeySearch::search_stages(Count stages) {
+  if (until_ == Until::fit && is_known_too_large(stages)) return;
   const bool possible = take_stages(stages);
   if (zeros_.empty()) return;
   const auto [at, is_new] = runs_.try_emplace(stages);
@@ -139,13 +140,23 @@ bool KeySearch::exceeds_alone() {
 /// Whether a lower bound shows that all plans with this number of stages exceed the memory. Stores the micro-batch
 /// size, because larger micro-batches also exceed it.
 bool KeySearch::exceeds_memory() {
-  Candidate any = now_;
-  any.micro_batch = 1;
-  const auto known = too_large_.find(any);
-  if (known != too_large_.end() && known->second <= now_.micro_batch) return true;
+  if (is_known_too_large(now_.pp)) return true;
   if (!exceeds_alone()) return false;
-  too_large_[any] = now_.micro_batch;
+  too_large_[any_micro_batch(now_.pp)] = now_.micro_batch;
   return true;
+}
+
+/// The current key with a number of stages and the smallest micro-batch.
+Candidate KeySearch::any_micro_batch(Count stages) const {
+  Candidate any = key_;
+  any.pp = stages;
+  any.micro_batch = 1;
+  return any;
+}
+
+bool KeySearch::is_known_too_large(Count stages) const {
+  const auto known = too_large_.find(any_micro_batch(stages));
+  return known != too_large_.end() && known->second <= key_.micro_batch;
 }
 
 /// Counts the plans with this number of stages, if all of them exceed the memory.

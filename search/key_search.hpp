@@ -47,6 +47,8 @@ class KeySearch {
   void search_stages(Count stages);
   bool exceeds_alone();
   bool exceeds_memory();
+  Candidate any_micro_batch(Count stages) const;
+  bool is_known_too_large(Count stages) const;
   void count_too_large(const std::vector<Run>& all);
   void search_run(const Run& run);
   bool is_promising(const Pipeline& p, Seconds least, Bytes bytes);

@@ -40,6 +40,29 @@ class Moments {
     }
     if (kind == SlotKind::backward_weight) --at(gradients).for_weights;
   }
+  /// Visits the moments of an order that alternates(). Peaks are right after a forward, once the rank runs as far ahead
+  /// as its order permits, and repeat after P micro-batches of every chunk. If all chunks are of one class, their sum
+  /// stays the same.
+  void alternate(const Pipeline& p, Count rank) {
+    const Count slots = mul(p.micro_batches, p.chunks), ahead = forwards_ahead(p, rank);
+    const Count period = now_.size() == 1 ? 1 : mul(p.ranks, p.chunks);
+    ChunkTurns forward(p, true), backward(p, false);
+    for (Count left = ahead; left > 0;) {
+      Count& held = at(forward.chunk()).activations;
+      const Count n = forward.pass(left);
+      held += n;
+      left -= n;
+    }
+    if (ahead == slots) note();
+    for (Count i = 0; i < std::min(slots - ahead, period); ++i) {
+      SavedOfClass &added = at(forward.chunk()), &freed = at(backward.chunk());
+      forward.pass(1);
+      backward.pass(1);
+      ++added.activations;
+      note();
+      --freed.activations;
+    }
+  }
   std::vector<SavedMoment> take() { return std::move(all_); }
 
  private:
@@ -116,7 +139,9 @@ std::vector<RankSaved> Staging::find_saved(const Pipeline& p) const {
     for (Count i = 0; i < p.chunks; ++i) mine.push_back(class_of(model_chunk(p, r, i)));
     Moments moments(mine);
     const auto visit = [&](const Slot& s) { moments.slot(s.kind, s.chunk, gradient_chunk(s)); };
-    if (automatic(p.schedule))
+    if (alternates(p.schedule))
+      moments.alternate(p, r);
+    else if (automatic(p.schedule))
       for (const Slot& s : room.slots(r)) visit(s);
     else
       for_each_slot(p, r, visit);

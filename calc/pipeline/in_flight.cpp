@@ -79,33 +79,12 @@ void tally_run(SavedTally& tally, PlainOrderCursor& at, const Pipeline& p) {
   repeat(tally, at, 1);
 }
 
-/// The local chunks of consecutive slots in one direction of an interleaved pipeline, which take turns of P slots.
-class Turns {
- public:
-  Turns(const Pipeline& p, bool upward) : p_(p), upward_(upward), left_(p.ranks) {}
-  Count chunk() const { return upward_ ? passed_ : p_.chunks - 1 - passed_; }
-  /// Passes up to `slots` slots of the current chunk, and returns their number.
-  Count pass(Count slots) {
-    const Count n = std::min(slots, left_);
-    left_ -= n;
-    if (left_ > 0) return n;
-    left_ = p_.ranks;
-    passed_ = passed_ + 1 == p_.chunks ? 0 : passed_ + 1;
-    return n;
-  }
-
- private:
-  const Pipeline& p_;
-  bool upward_;
-  Count left_, passed_ = 0;
-};
-
 /// Peak of an order that alternates(). It is right after a forward, once the rank runs as far ahead as its order
 /// permits. The counts repeat after P micro-batches of every chunk.
 void tally_alternating(SavedTally& tally, const Pipeline& p, Count rank) {
   const Count slots = mul(p.micro_batches, p.chunks), ahead = forwards_ahead(p, rank);
   const Count rounds = std::min(slots - ahead, mul(p.ranks, p.chunks));
-  Turns forward(p, true), backward(p, false);
+  ChunkTurns forward(p, true), backward(p, false);
   for (Count left = ahead; left > 0;) {
     const Count chunk = forward.chunk(), n = forward.pass(left);
     left -= n;

@@ -10,6 +10,7 @@
 /// them, the latter with 2 (P - r - 1) + (v-1)P warm-up forward slots; ZB-H1 and ZB-H2 (arXiv:2401.10241, section 2);
 /// DualPipe and DualPipe-V, the eight steps of github.com/deepseek-ai/DualPipe.
 
+#include <algorithm>
 #include <array>
 
 #include "calc/inplace_vector.hpp"
@@ -65,6 +66,28 @@ constexpr bool alternates(Schedule s) { return s == Schedule::one_f_one_b || s =
 /// Number of forwards that a rank of a schedule that alternates() runs before its first backward: 1F1B P - r - 1,
 /// interleaved 2 (P - r - 1) + (v - 1) P; at most all.
 Count forwards_ahead(const Pipeline& p, Count rank);
+
+/// The local chunks of consecutive slots in one direction of an interleaved pipeline, which take turns of P slots.
+class ChunkTurns {
+ public:
+  /// `upward`: from the first to the last chunk, as in forward.
+  ChunkTurns(const Pipeline& p, bool upward) : p_(p), upward_(upward), left_(p.ranks) {}
+  Count chunk() const { return upward_ ? passed_ : p_.chunks - 1 - passed_; }
+  /// Passes up to `slots` slots of the current chunk, and returns their number.
+  Count pass(Count slots) {
+    const Count n = std::min(slots, left_);
+    left_ -= n;
+    if (left_ > 0) return n;
+    left_ = p_.ranks;
+    passed_ = passed_ + 1 == p_.chunks ? 0 : passed_ + 1;
+    return n;
+  }
+
+ private:
+  const Pipeline& p_;
+  bool upward_;
+  Count left_, passed_ = 0;
+};
 
 using RankOrder = InplaceVector<OrderRun, 20>;
 /// The order of a rank. Precondition: the pipeline has no flaw. For an automatic schedule it has only forwards and
