@@ -93,6 +93,7 @@ bool is_obeyed(std::string_view c) {
 }  // namespace
 
 std::string printable(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; })) return std::string(text);
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t n = model::character_length(text, at);
