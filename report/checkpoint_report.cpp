@@ -31,11 +31,12 @@ std::string formats_of(const GroupRow& row) {
 
 std::map<std::string, GroupRow> group_rows(const Checkpoint& c, Count predicting) {
   std::map<std::string, GroupRow> rows;
-  for (const CheckpointTensor& t : c.tensors) {
-    GroupRow& row = rows[std::string(tensor_group(t.name, predicting).name)];
-    ++row.tensors;
-    row.bytes += t.bytes;
-    row.formats[t.format] += t.bytes;
+  for (const auto& [first, tensors] : c.tensors.by_type()) {
+    GroupRow& row = rows[std::string(tensor_group(first->name, predicting).name)];
+    const Bytes bytes(mul(tensors, first->type->bytes.value));
+    row.tensors += tensors;
+    row.bytes += bytes;
+    row.formats[first->type->format] += bytes;
   }
   return rows;
 }
@@ -66,16 +67,26 @@ std::string dimensions_text(const std::vector<Count>& shape) {
   return text.empty() ? "1 number" : text;
 }
 
+/// Whether the tensors of each type are not recognized, by the type's index.
+std::vector<bool> unknown_types(const Checkpoint& c, Count predicting) {
+  std::vector<bool> unknown(c.tensors.types());
+  for (const TensorsOfType& k : c.tensors.by_type())
+    unknown[k.first->type->index] = tensor_group(k.first->name, predicting).name == unknown_group;
+  return unknown;
+}
+
 Grid unknown_grid(const Checkpoint& c, Count predicting) {
   Grid g{.key = "not_recognised",
          .title = "not recognized",
          .columns = {"tensor", "format", "shape", "bytes"},
          .left = 3,
          .rows = {}};
-  for (const CheckpointTensor& t : c.tensors) {
-    if (tensor_group(t.name, predicting).name != unknown_group) continue;
-    g.rows.push_back({printable(t.name), t.format, dimensions_text(t.shape), exact_text(t.bytes.value)});
-    g.json.push_back({{"tensor", t.name}, {"format", t.format}, {"shape", t.shape}, {"bytes", t.bytes.value}});
+  const std::vector<bool> unknown = unknown_types(c, predicting);
+  for (const auto& [name, type, offset] : c.tensors) {
+    if (!unknown[type->index]) continue;
+    g.rows.push_back({printable(name), type->format, dimensions_text(type->shape), exact_text(type->bytes.value)});
+    g.json.push_back(
+        {{"tensor", name}, {"format", type->format}, {"shape", type->shape}, {"bytes", type->bytes.value}});
   }
   return g;
 }

@@ -6,24 +6,15 @@
 #include <string_view>
 #include <vector>
 
-#include "calc/formats/dtype.hpp"
+#include "presets/header/tensor_list.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
 
-struct CheckpointTensor {
-  std::string name;
-  std::string format;          ///< name in the file: "BF16", "Q4_K"
-  std::optional<DType> dtype;  ///< number format; absent for integer types, which hold packed values or no weights
-  std::vector<Count> shape;    ///< longest stride first: (out, in) for a matrix
-  Count numbers = 0;           ///< number of elements
-  Bytes bytes{};
-};
-
 struct Checkpoint {
   std::string where;                 ///< the given file or folder
   std::vector<std::string> files{};  ///< files that contain the tensors
-  std::vector<CheckpointTensor> tensors{};
+  TensorList tensors{};
   Bytes file_bytes{};  ///< size of all files, including headers and padding
   json::Value keys{};  ///< keys of a GGUF file; null for safetensors
   std::vector<std::string> caveats{};

@@ -29,17 +29,18 @@ struct Holding {
   Bytes largest_bytes{};
 };
 
-void add_to(Holding& h, const CheckpointTensor& t, const TensorGroup& g) {
-  ++h.tensors;
-  h.bytes += t.bytes;
-  h.types.insert(t.format);
-  if (h.tensors == 1 || t.bytes > h.largest_bytes) {
-    h.largest = t.name;
-    h.largest_bytes = t.bytes;
+void add_to(Holding& h, const TensorsOfType& k, const TensorGroup& g) {
+  const TensorType& type = *k.first->type;
+  if (h.tensors == 0 || type.bytes > h.largest_bytes) {
+    h.largest = k.first->name;
+    h.largest_bytes = type.bytes;
   }
+  h.tensors += k.tensors;
+  h.bytes += Bytes(mul(k.tensors, type.bytes.value));
+  h.types.insert(type.format);
   if (!g.parameter) return;
-  h.counted = h.counted && !g.packed && t.dtype;
-  h.parameters = add(h.parameters, t.numbers);
+  h.counted = h.counted && !g.packed && type.dtype;
+  h.parameters = add(h.parameters, mul(k.tensors, type.numbers));
 }
 
 /// The tensors of a model, or of its MTP modules, by component.
@@ -47,10 +48,11 @@ struct ByComponent {
   std::array<Holding, component_count> by{};
   HeldComponents held{};
 
-  void add(Component c, const CheckpointTensor& t, const TensorGroup& g) {
-    add_to(by[static_cast<std::size_t>(c)], t, g);
-    held[c].bytes += t.bytes;
-    if (g.parameter && !g.packed && t.dtype) held.add_numbers(c, *t.dtype, t.numbers);
+  void add(Component c, const TensorsOfType& k, const TensorGroup& g) {
+    const TensorType& type = *k.first->type;
+    add_to(by[static_cast<std::size_t>(c)], k, g);
+    held[c].bytes += Bytes(mul(k.tensors, type.bytes.value));
+    if (g.parameter && !g.packed && type.dtype) held.add_numbers(c, *type.dtype, mul(k.tensors, type.numbers));
   }
   const Holding& of(Component c) const { return by[static_cast<std::size_t>(c)]; }
   bool empty() const {
@@ -58,18 +60,30 @@ struct ByComponent {
   }
 };
 
+/// The tensors of one type, and their group.
+struct GroupedTensors {
+  TensorsOfType all;
+  TensorGroup group;
+  const CheckpointTensor& first() const { return *all.first; }
+};
+
+std::vector<GroupedTensors> grouped_tensors(const Checkpoint& c, const ModelGroups& groups) {
+  std::vector<GroupedTensors> out;
+  for (const TensorsOfType& k : c.tensors.by_type()) out.push_back({k, groups.of(*k.first)});
+  return out;
+}
+
 /// A checkpoint's tensors, divided into those of each component and those outside the model.
 class Holdings {
  public:
-  Holdings(const Checkpoint& c, const ModelGroups& groups) {
-    for (const CheckpointTensor& t : c.tensors) {
-      const TensorGroup g = groups.of(t);
+  explicit Holdings(const std::vector<GroupedTensors>& tensors) {
+    for (const auto& [k, g] : tensors) {
       if (g.component)
-        model_.add(*g.component, t, g);
+        model_.add(*g.component, k, g);
       else if (g.of_modules)
-        modules_.add(*g.of_modules, t, g);
+        modules_.add(*g.of_modules, k, g);
       else
-        add_to(beside_[std::string(g.name)], t, g);
+        add_to(beside_[std::string(g.name)], k, g);
     }
   }
   const Holding& of(Component c) const { return model_.of(c); }
@@ -97,11 +111,12 @@ class Holdings {
 }
 
 /// Checks the number of layers that occur in tensor names, excluding MTP modules.
-void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups) {
+void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups,
+                  const std::vector<GroupedTensors>& tensors) {
   Count found = 0;
-  for (const CheckpointTensor& t : c.tensors) {
-    const auto layer = groups.layer(t);
-    const auto part = groups.of(t).component;
+  for (const GroupedTensors& t : tensors) {
+    const auto layer = groups.layer(t.first());
+    const auto part = t.group.component;
     if (!layer || !part || (!is_inside_block(*part) && *part != Component::norm)) continue;
     found = std::max(found, *layer < max_layers ? *layer + 1 : max_layers + 1);
   }
@@ -112,19 +127,20 @@ void check_layers(const ModelCard& card, const Checkpoint& c, const ModelGroups&
 /// Whether the tensor is the token embedding rather than another table or matrix of the embedding component.
 bool is_token_embedding(const CheckpointTensor& t, const TensorGroup& g) {
   static constexpr std::array<std::string_view, 4> others{"proj", "token_type", "per_layer", "altup"};
-  return g.component == Component::embedding && g.parameter && t.shape.size() == 2 && t.dtype &&
+  return g.component == Component::embedding && g.parameter && t.type->shape.size() == 2 && t.type->dtype &&
          layer_index(t.name) == std::nullopt && std::none_of(others.begin(), others.end(), [&](std::string_view other) {
            return t.name.find(other) != std::string::npos;
          });
 }
 
-void check_table(const ModelCard& card, const Checkpoint& c, const ModelGroups& groups) {
+void check_table(const ModelCard& card, const Checkpoint& c, const std::vector<GroupedTensors>& tensors) {
   const Arch& a = card.arch;
-  for (const CheckpointTensor& t : c.tensors) {
-    if (is_token_embedding(t, groups.of(t)) && t.shape != std::vector<Count>{a.vocabulary, a.embedding_width})
+  for (const GroupedTensors& t : tensors) {
+    const std::vector<Count>& shape = t.first().type->shape;
+    if (is_token_embedding(t.first(), t.group) && shape != std::vector<Count>{a.vocabulary, a.embedding_width})
       refuse(card, c,
              fmt::format("a token embedding of {} x {} versus {}, which is {} x {}", a.vocabulary, a.embedding_width,
-                         in_quotes(t.name), t.shape[0], t.shape[1]));
+                         in_quotes(t.first().name), shape[0], shape[1]));
   }
 }
 
@@ -312,9 +328,10 @@ void tell_beside(ModelCard& card, const Holdings& all) {
 void add_checkpoint(ModelCard& card, const Checkpoint& c) {
   const Arch arch = card.arch;
   const ModelGroups groups(c, arch);
-  check_layers(card, c, groups);
-  check_table(card, c, groups);
-  const Holdings all(c, groups);
+  const std::vector<GroupedTensors> tensors = grouped_tensors(c, groups);
+  check_layers(card, c, groups, tensors);
+  check_table(card, c, tensors);
+  const Holdings all(tensors);
   check_parts(card, c, all);
   check_numbers(card, c, all);
   check_formats(card, c, all);

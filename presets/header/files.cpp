@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,9 +9,9 @@
 
 #include "presets/header/checkpoint.hpp"
 #include "presets/header/gguf.hpp"
+#include "presets/header/safetensors.hpp"
 #include "text/leading_number.hpp"
 #include "text/names.hpp"
-#include "text/safetensors_header.hpp"
 
 namespace llmcalc {
 
@@ -27,49 +26,24 @@ constexpr std::size_t longest_index = std::size_t{128} << 20;
 
 bool ends(const fs::path& path, std::string_view ending) { return lower(path.string()).ends_with(ending); }
 
-/// Number format of a safetensors dtype; absent for integers, which contain packed values or are not weights.
-std::optional<DType> format_of_dtype(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> known{
-      {{"F64", "fp64"}, {"F32", "fp32"}, {"F16", "fp16"}, {"BF16", "bf16"}, {"F8_E4M3", "fp8"}, {"F8_E5M2", "fp8"}}};
-  for (const auto& [dtype_name, format] : known)
-    if (dtype_name == name) return dtype(format);
-  return std::nullopt;
-}
-
-CheckpointTensor tensor_of(SafetensorsEntry& e) {
-  CheckpointTensor t{.name = std::move(e.name),
-                     .format = e.dtype,
-                     .dtype = format_of_dtype(e.dtype),
-                     .shape = std::move(e.shape),
-                     .numbers = 1,
-                     .bytes = e.bytes};
-  for (const Count n : t.shape) t.numbers = mul(t.numbers, n);
-  return t;
-}
-
-void add_safetensors(Checkpoint& c, const std::string& path) {
-  const BinaryFile file(path, "a safetensors file");
-  SafetensorsHeader header = safetensors_header(file);
-  for (SafetensorsEntry& e : header.entries) c.tensors.push_back(tensor_of(e));
-  c.files.push_back(path);
-  c.file_bytes += Bytes(file.size());
-}
-
 using TensorNames = std::vector<std::string_view>;
 
 /// Sorted names of the tensors from index `first` on.
 TensorNames names_from(const Checkpoint& c, std::size_t first) {
   TensorNames names;
-  for (std::size_t i = first; i < c.tensors.size(); ++i) names.push_back(c.tensors[i].name);
+  for (const CheckpointTensor& t : c.tensors.from(first)) names.push_back(t.name);
   std::sort(names.begin(), names.end());
   return names;
 }
 
-/// Throws InputError if a tensor appears twice, since it would be counted twice.
+/// Throws InputError if a tensor appears twice, since it would be counted twice. Names in a single safetensors file are
+/// unique, because add_safetensors() refuses other files.
 void refuse_duplicates(const Checkpoint& c) {
   if (c.tensors.size() > max_tensors)
     throw InputError(
         fmt::format("'{}' contains {} tensors; at most {} are supported", c.where, c.tensors.size(), max_tensors));
+  const bool unique = c.files.size() == 1 && !c.is_gguf();
+  if (unique || !c.tensors.may_repeat(0)) return;
   const TensorNames names = names_from(c, 0);
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
     throw InputError(fmt::format("'{}': tensor {} appears twice; these files do not belong to one checkpoint", c.where,
@@ -133,7 +107,7 @@ Checkpoint gguf_checkpoint(const fs::path& file) {
 
 Checkpoint safetensors_checkpoint(const fs::path& file) {
   Checkpoint c{.where = file.string()};
-  for (const std::string& path : parts_of(file)) add_safetensors(c, path);
+  for (const std::string& path : parts_of(file)) add_safetensors(c, BinaryFile(path, "a safetensors file"));
   refuse_duplicates(c);
   return c;
 }
@@ -163,7 +137,7 @@ void add_shard(Checkpoint& c, const fs::path& file, TensorNames named) {
     throw InputError(fmt::format("'{}' lists the shard '{}', which is missing; pass a checkpoint with all its shards",
                                  c.where, file.string()));
   const std::size_t before = c.tensors.size();
-  add_safetensors(c, file.string());
+  add_safetensors(c, BinaryFile(file.string(), "a safetensors file"));
   const TensorNames held = names_from(c, before);
   std::sort(named.begin(), named.end());
   TensorNames absent;
@@ -264,7 +238,7 @@ std::string first_bytes(const std::string& path) {
 
 Bytes Checkpoint::tensor_bytes() const {
   Bytes all;
-  for (const CheckpointTensor& t : tensors) all += t.bytes;
+  for (const CheckpointTensor& t : tensors) all += t.type->bytes;
   return all;
 }
 

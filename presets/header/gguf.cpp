@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "presets/header/gguf_reader.hpp"
@@ -58,40 +59,30 @@ constexpr std::array gguf_types{of_format(0, "F32", "fp32"),
                                 of_format(41, "Q1_0", "q1_0"),
                                 of_format(42, "Q2_0", "q2_0")};
 
-/// A tensor, and its offset within the data section.
-struct PlacedTensor {
-  CheckpointTensor tensor;
-  std::uint64_t offset = 0;
-};
-
-CheckpointTensor described(const GgufReader& in, std::string name, std::vector<Count> shape, const GgufType& type) {
-  CheckpointTensor t{.name = std::move(name),
-                     .format = std::string(type.name),
-                     .dtype = type.dtype,
-                     .shape = std::move(shape),
-                     .numbers = 1};
-  if (!t.shape.empty() && t.shape.back() % type.block != 0)
+/// Completes a type from its format and shape. `name` is the name of its first tensor.
+void describe_gguf(TensorType& type, const GgufReader& in, std::string_view name, const GgufType& format) {
+  type.dtype = format.dtype;
+  if (!type.shape.empty() && type.shape.back() % format.block != 0)
     in.refuse(
         fmt::format("tensor {}: its rows of {} elements are not a multiple of the {} elements of a block of "
                     "{}; the file is damaged",
-                    in_quotes(t.name), t.shape.back(), type.block, type.name));
+                    in_quotes(name), type.shape.back(), format.block, format.name));
   try {
-    for (const Count n : t.shape) t.numbers = mul(t.numbers, n);
-    t.bytes = Bytes(mul(t.numbers / type.block, type.bytes));
+    for (const Count n : type.shape) type.numbers = mul(type.numbers, n);
+    type.bytes = Bytes(mul(type.numbers / format.block, format.bytes));
   } catch (const Overflow&) {
-    in.refuse(
-        fmt::format("tensor {}: its shape exceeds 2^63 elements or bytes; the file is damaged", in_quotes(t.name)));
+    in.refuse(fmt::format("tensor {}: its shape exceeds 2^63 elements or bytes; the file is damaged", in_quotes(name)));
   }
-  return t;
 }
 
-PlacedTensor placed_tensor(GgufReader& in) {
-  std::string name = in.text(max_gguf_name, "a tensor's name");
+void add_tensor(TensorList& all, GgufReader& in) {
+  const std::string name = in.text(max_gguf_name, "a tensor's name");
   const auto dimensions = in.number<std::uint32_t>();
   if (dimensions > 4)
     in.refuse(fmt::format("tensor {} has {} dimensions; GGUF allows at most 4, so the file is damaged", in_quotes(name),
                           dimensions));
-  std::vector<Count> shape(dimensions);
+  std::array<Count, 4> sizes{};
+  const std::span<Count> shape = std::span(sizes).first(dimensions);
   for (Count& n : shape) n = in.count("a dimension");
   std::reverse(shape.begin(), shape.end());
   const auto id = in.number<std::uint32_t>();
@@ -102,35 +93,33 @@ PlacedTensor placed_tensor(GgufReader& in) {
         "type; convert the file to another type",
         in_quotes(name), id, gguf_types.back().id));
   const auto offset = in.number<std::uint64_t>();
-  return {described(in, std::move(name), std::move(shape), *type), offset};
+  all.add(name, type->name, shape, offset, [&](TensorType& one) { describe_gguf(one, in, name, *type); });
 }
 
 /// Throws InputError unless all tensors are within the data, do not overlap, and begin at multiples of the alignment.
-void check_places(const GgufReader& in, std::vector<PlacedTensor>& tensors, std::uint64_t alignment) {
+/// The tensors are in the order of their offsets.
+void check_places(const GgufReader& in, std::span<const CheckpointTensor> tensors, std::uint64_t alignment) {
   const std::uint64_t begin = (in.position() + alignment - 1) / alignment * alignment;
   const std::uint64_t data = in.size() > begin ? in.size() - begin : 0;
-  std::stable_sort(tensors.begin(), tensors.end(), [](const PlacedTensor& a, const PlacedTensor& b) {
-    return std::pair(a.offset, a.tensor.bytes) < std::pair(b.offset, b.tensor.bytes);
-  });
   std::uint64_t end = 0;
-  for (const PlacedTensor& p : tensors) {
-    const auto bytes = static_cast<std::uint64_t>(p.tensor.bytes.value);
-    if (p.offset > data || bytes > data - p.offset)
+  for (const CheckpointTensor& t : tensors) {
+    const auto bytes = static_cast<std::uint64_t>(t.type->bytes.value);
+    if (t.offset > data || bytes > data - t.offset)
       in.refuse(
           fmt::format("tensor {}: its {} bytes at offset {} extend past the {} bytes of data; the file is truncated "
                       "or damaged",
-                      in_quotes(p.tensor.name), bytes, p.offset, data));
-    if (p.offset < end)
+                      in_quotes(t.name), bytes, t.offset, data));
+    if (t.offset < end)
       in.refuse(
           fmt::format("tensor {}: it begins at offset {} and overlaps the previous tensor, which ends at {}; the "
                       "file is damaged",
-                      in_quotes(p.tensor.name), p.offset, end));
-    if (p.offset % alignment != 0)
+                      in_quotes(t.name), t.offset, end));
+    if (t.offset % alignment != 0)
       in.refuse(
           fmt::format("tensor {}: its offset of {} is not a multiple of the alignment of {}; the file is "
                       "damaged",
-                      in_quotes(p.tensor.name), p.offset, alignment));
-    end = p.offset + bytes;
+                      in_quotes(t.name), t.offset, alignment));
+    end = t.offset + bytes;
   }
 }
 
@@ -181,10 +170,11 @@ void add_gguf(Checkpoint& c, const BinaryFile& file) {
   const auto tensors = in.counted("tensors", max_gguf_tensors), pairs = in.counted("keys", max_gguf_keys);
   json::Value keys = read_pairs(in, pairs);
   check_part(in, keys, c);
-  std::vector<PlacedTensor> all;
-  for (std::uint64_t i = 0; i < tensors; ++i) all.push_back(placed_tensor(in));
-  check_places(in, all, alignment_of(in, keys));
-  for (PlacedTensor& p : all) c.tensors.push_back(std::move(p.tensor));
+  const std::size_t before = c.tensors.size();
+  if (before == 0) c.tensors.reserve(tensors);
+  for (std::uint64_t i = 0; i < tensors; ++i) add_tensor(c.tensors, in);
+  c.tensors.sort_by_offset(before);
+  check_places(in, c.tensors.from(before), alignment_of(in, keys));
   c.file_bytes += Bytes(file.size());
   c.files.push_back(file.path());
   if (!c.is_gguf()) c.keys = std::move(keys);

@@ -18,7 +18,7 @@ using json::Value;
 /// Config keys that come from GGUF keys with the same name in every architecture.
 Value common(const GgufModel& m, const GgufFamily& f) {
   const CheckpointTensor* table = m.tensor("token_embd.weight");
-  if (table == nullptr || table->shape.size() != 2)
+  if (table == nullptr || table->type->shape.size() != 2)
     m.refuse(
         "tensor \"token_embd.weight\" is missing, so this is not a language model; pass the file of the text "
         "model");
@@ -35,7 +35,7 @@ Value common(const GgufModel& m, const GgufFamily& f) {
              {"num_attention_heads", f.by_layer ? largest_of(m.counts("attention.head_count", blocks - predicting))
                                                 : m.count("attention.head_count")},
              {"max_position_embeddings", m.count("context_length")},
-             {"vocab_size", table->shape[0]},
+             {"vocab_size", table->type->shape[0]},
              {"tie_word_embeddings", m.tensor("output.weight") == nullptr}};
   copy(m, c, "attention.key_length", "head_dim");
   if (!f.by_layer) {
@@ -79,8 +79,8 @@ void granite_moe(const GgufModel& m, Value& c) {
   copy(m, c, "expert_shared_feed_forward_length", "shared_intermediate_size");
 }
 void gpt2(const GgufModel& m, Value& c) {
-  if (const CheckpointTensor* rows = m.tensor("position_embd.weight"); rows != nullptr && rows->shape.size() == 2)
-    c["max_position_embeddings"] = rows->shape[0];
+  if (const CheckpointTensor* rows = m.tensor("position_embd.weight"); rows != nullptr && rows->type->shape.size() == 2)
+    c["max_position_embeddings"] = rows->type->shape[0];
 }
 void starcoder(const GgufModel& m, Value& c) {
   gpt2(m, c);

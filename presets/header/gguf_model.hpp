@@ -15,12 +15,13 @@
 
 namespace llmcalc {
 
-/// A GGUF file's keys without the architecture's prefix, and its tensors by name.
+/// A GGUF file's keys without the architecture's prefix, and its tensors by name. Of the tensors whose names differ
+/// only in numbers after the first, such as those of a layer's experts, only the first is found.
 class GgufModel {
  public:
   GgufModel(const Checkpoint& c, std::string prefix)
       : keys_(c.keys, fmt::format("'{}'", c.where)), prefix_(std::move(prefix)) {
-    for (const CheckpointTensor& t : c.tensors) tensors_.emplace(t.name, &t);
+    for (const TensorsOfType& k : c.tensors.by_type()) tensors_.emplace(k.first->name, k.first);
   }
 
   bool has(std::string_view key) const { return keys_.has(full(key)); }
@@ -77,9 +78,9 @@ class GgufModel {
   /// Size of a tensor along an axis. Throws InputError if the tensor is missing.
   Count side(const std::string& name, std::size_t axis) const {
     const CheckpointTensor* t = tensor(name);
-    if (t == nullptr || t->shape.size() <= axis)
+    if (t == nullptr || t->type->shape.size() <= axis)
       refuse(fmt::format("tensor \"{}\" is missing or has an unexpected shape; the file is damaged", name));
-    return t->shape[axis];
+    return t->type->shape[axis];
   }
   [[noreturn]] void refuse(const std::string& what) const {
     throw InputError(fmt::format("{}: {}", keys_.where(), what));

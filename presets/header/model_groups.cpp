@@ -68,9 +68,9 @@ bool is_of_other_class(std::string_view name, const ModelHead& head) {
 
 ModelGroups::ModelGroups(const Checkpoint& c, const Arch& a)
     : arch_(a), kinds_(layer_kinds(a)), encoder_layers_(layers_of_encoder(a)), predicting_(first_predicting_layer(c)) {
-  for (const CheckpointTensor& t : c.tensors) {
-    shared_table_ = shared_table_ || t.name == "shared.weight";
-    own_bias_ = own_bias_ || is_bias_of_masked_head(t.name);
+  for (const TensorsOfType& k : c.tensors.by_type()) {
+    shared_table_ = shared_table_ || k.first->name == "shared.weight";
+    own_bias_ = own_bias_ || is_bias_of_masked_head(k.first->name);
   }
 }
 
@@ -101,7 +101,7 @@ std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, c
   if (arch_.is_encoder() && is_of_decoder(t.name)) return "decoder omitted by the model class";
   if (is_of_head(t.name, g)) {
     if (is_of_other_class(t.name, arch_.head)) return "heads omitted by the model class";
-    const bool table = t.shape == std::vector<Count>{arch_.vocabulary, arch_.embedding_width};
+    const bool table = t.type->shape == std::vector<Count>{arch_.vocabulary, arch_.embedding_width};
     if (arch_.tied_head && (table || (own_bias_ && t.name.ends_with("decoder.bias"))))
       return "head tied to the token embedding";
   }
@@ -117,7 +117,7 @@ std::optional<std::string_view> ModelGroups::unread(const CheckpointTensor& t, c
 }
 
 TensorGroup ModelGroups::of_modules(const CheckpointTensor& t, TensorGroup g) const {
-  const bool is_table = t.shape == std::vector<Count>{arch_.vocabulary, arch_.hidden};
+  const bool is_table = t.type->shape == std::vector<Count>{arch_.vocabulary, arch_.hidden};
   const bool own = g.of_modules == Component::lm_head ? arch_.mtp.own_head : arch_.mtp.own_embedding;
   if (arch_.mtp.modules > 0 && (!is_table || own)) return g;
   if (arch_.mtp.modules > 0) g.name = "copies of the token embedding and head in MTP modules";

@@ -208,9 +208,10 @@ TensorGroup tensor_group(std::string_view tensor, Count layers) {
 
 Count first_predicting_layer(const Checkpoint& c) {
   Count first = 0;
-  for (const CheckpointTensor& t : c.tensors) {
-    if (t.name.find("eh_proj") == std::string::npos) continue;
-    const Count layer = layer_index(t.name).value_or(0);
+  for (const TensorsOfType& k : c.tensors.by_type()) {
+    const std::string_view name = k.first->name;
+    if (name.find("eh_proj") == std::string_view::npos) continue;
+    const Count layer = layer_index(name).value_or(0);
     first = first == 0 ? layer : std::min(first, layer);
   }
   return first;

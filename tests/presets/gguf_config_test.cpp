@@ -21,11 +21,8 @@ struct Said {
   std::vector<std::string> tensors{"output.weight"};
 };
 
-CheckpointTensor named(const std::string& name, std::vector<Count> shape) {
-  CheckpointTensor t;
-  t.name = name;
-  t.shape = std::move(shape);
-  return t;
+void add(Checkpoint& c, const std::string& name, const std::vector<Count>& shape) {
+  c.tensors.add(name, "F32", shape, 0, [](TensorType&) {});
 }
 
 Checkpoint checkpoint(const Said& s) {
@@ -37,8 +34,8 @@ Checkpoint checkpoint(const Said& s) {
     c.keys[std::string(s.architecture) + "." + key] = value;
     if (key == "embedding_length") width = value;
   }
-  c.tensors.push_back(named("token_embd.weight", {s.vocabulary, width}));
-  for (const std::string& name : s.tensors) c.tensors.push_back(named(name, {}));
+  add(c, "token_embd.weight", {s.vocabulary, width});
+  for (const std::string& name : s.tensors) add(c, name, {});
   return c;
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("every version and byte order of a GGUF file is read to the same conte
       CHECK(c.keys["llama.block_count"] == 2);
       CHECK(c.keys["general.name"] == "A Llama");
       CHECK_FALSE(c.keys.contains("tokenizer.ggml.tokens"));  // vocabularies are skipped
-      CHECK(c.tensors[0].shape == std::vector<Count>{512, 256});
+      CHECK(c.tensors[0].type->shape == std::vector<Count>{512, 256});
     }
 }
 
@@ -67,11 +67,11 @@ TEST_CASE("every GGUF type has its published block size", "[gguf]") {
   for (const auto& [name, block, bytes] : published) {
     const Checkpoint c = read_checkpoint(write_gguf(folder, "x.gguf", {}, {{"a.weight", name, {3, 512}}}));
     REQUIRE(c.tensors.size() == 1);
-    CHECK(c.tensors[0].bytes == Bytes(3 * 512 / block * bytes));
-    CHECK(c.tensors[0].format == name);
-    REQUIRE(c.tensors[0].dtype.has_value());
-    const DType format = *c.tensors[0].dtype;  // GGUF stores NVFP4's tensor scale as a separate tensor
-    CHECK(tensor_bytes(format, 3, 512) == c.tensors[0].bytes + Bytes(format.format().tensor_bytes));
+    CHECK(c.tensors[0].type->bytes == Bytes(3 * 512 / block * bytes));
+    CHECK(c.tensors[0].type->format == name);
+    REQUIRE(c.tensors[0].type->dtype.has_value());
+    const DType format = *c.tensors[0].type->dtype;  // GGUF stores NVFP4's tensor scale as a separate tensor
+    CHECK(tensor_bytes(format, 3, 512) == c.tensors[0].type->bytes + Bytes(format.format().tensor_bytes));
   }
 }
 
