@@ -20,7 +20,6 @@ using Entry = SafetensorsEntry;
 
 static_assert(std::endian::native == std::endian::little, "the header's length is read as it lies in memory");
 
-constexpr std::size_t length_bytes = 8;
 /// The format's dtypes and their bits per element (safetensors/src/tensor.rs, Dtype).
 constexpr std::array<std::pair<std::string_view, Count>, 22> dtype_bits{
     {{"F64", 64},    {"F32", 32},        {"BF16", 16},       {"F16", 16},    {"F8_E4M3", 8}, {"F8_E5M2", 8},
@@ -125,27 +124,33 @@ SafetensorsHeader parsed_header(std::string_view json, Bytes data, const std::st
   return header;
 }
 
-SafetensorsHeader safetensors_header(const BinaryFile& file) {
+Count safetensors_header_length(const BinaryFile& file) {
   const auto size = static_cast<std::uint64_t>(file.size());
   const std::string& path = file.path();
-  if (size < length_bytes)
+  if (size < safetensors_length_bytes)
     throw InputError(fmt::format(
         "'{}' has {} bytes, too few for a safetensors file; it is truncated or has a different format", path, size));
   std::uint64_t length = 0;
   file.read(0, std::as_writable_bytes(std::span(&length, 1)), "its header length");
-  if (length > size - length_bytes)
+  if (length > size - safetensors_length_bytes)
     throw InputError(fmt::format(
         "'{}': the header length, {}, exceeds the file size of {} bytes; it is truncated or not a safetensors file",
         path, length, size));
   if (length > json::max_bytes)
     throw InputError(
         fmt::format("'{}': the header length, {}, exceeds the limit of {} MiB", path, length, json::max_bytes >> 20U));
-  std::string text(length, '\0');
-  file.read(length_bytes, std::as_writable_bytes(std::span(text)), "its header");
+  return static_cast<Count>(length);
+}
+
+SafetensorsHeader safetensors_header(const BinaryFile& file) {
+  const Count length = safetensors_header_length(file);
+  std::string text(static_cast<std::size_t>(length), '\0');
+  file.read(safetensors_length_bytes, std::as_writable_bytes(std::span(text)), "its header");
   if (!text.starts_with('{'))
-    throw InputError(fmt::format("'{}': the header does not begin with a brace; it is not a safetensors file", path));
-  const auto begin = static_cast<Count>(length_bytes + length);
-  SafetensorsHeader header = parsed_header(text, Bytes(file.size() - begin), path);
+    throw InputError(
+        fmt::format("'{}': the header does not begin with a brace; it is not a safetensors file", file.path()));
+  const Count begin = safetensors_length_bytes + length;
+  SafetensorsHeader header = parsed_header(text, Bytes(file.size() - begin), file.path());
   header.data_begin = begin;
   return header;
 }

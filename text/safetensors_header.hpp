@@ -22,6 +22,9 @@ std::optional<Count> safetensors_bits(std::string_view dtype);
 /// bits.
 Bytes safetensors_bytes(const std::string& dtype, std::span<const Count> shape, const std::string& where);
 
+/// Size of the header's length at the start of a file, in bytes.
+inline constexpr Count safetensors_length_bytes = 8;
+
 /// The key of the metadata, at the same level as the tensor names.
 inline constexpr std::string_view safetensors_metadata_key = "__metadata__";
 
@@ -43,6 +46,10 @@ struct SafetensorsHeader {
 /// Parses the header of a file with `data` bytes of tensor data. The tensors must fill these bytes without gaps or
 /// overlaps, as the format requires. `path` appears in error messages.
 SafetensorsHeader parsed_header(std::string_view json, Bytes data, const std::string& path);
+
+/// The length of a file's header in bytes. Throws InputError if the file is shorter or the length is more than
+/// json::max_bytes.
+Count safetensors_header_length(const BinaryFile& file);
 
 /// Reads only the header of a file. Every error is an InputError that names the file and the field, including a header
 /// longer than json::max_bytes.

@@ -43,7 +43,7 @@ struct TensorsOfType {
 class TensorList {
  public:
   /// Adds a tensor and copies its name. If it is the first of its type, `describe` sets the type's number format,
-  /// elements and bytes. Nothing is added if `describe` throws.
+  /// elements and bytes. The list is unchanged if `describe` throws.
   template <typename Describe>
   const CheckpointTensor& add(std::string_view name, std::string_view format, std::span<const Count> shape,
                               std::uint64_t offset, const Describe& describe) {
