@@ -1,9 +1,9 @@
 #pragma once
 /// Architecture of a language model: sizes and enumerated choices, independent of how the model is run.
 ///
-/// An Arch has no implicit defaults: presets/import fills in what a Hugging Face config leaves to its family. The
-/// Arch's own fields describe every layer that is in none of its lists: `mixers` lists the layers with another token
-/// mixer, `mlps` the layers with another MLP.
+/// An Arch has no implicit defaults: presets/import fills in the values that a Hugging Face config leaves to its
+/// family. The Arch's own fields describe every layer that no list overrides: `mixers` lists the layers with a
+/// different token mixer, `mlps` those with a different MLP.
 
 #include <array>
 #include <cstdint>
@@ -38,8 +38,8 @@ inline constexpr auto choices<NormPlacement> =
 
 enum class NormKind : std::uint8_t {
   layer_norm,          ///< weight and bias: 2 x width
-  layer_norm_no_bias,  ///< weight only: width
-  rms_norm,            ///< weight only: width
+  layer_norm_no_bias,  ///< only a weight: width
+  rms_norm,            ///< only a weight: width
   weight_free          ///< LayerNorm without parameters: 0
 };
 template <>
@@ -70,7 +70,7 @@ inline constexpr auto choices<Activation> =
 
 enum class HeadKind : std::uint8_t {
   next_token,    ///< logits of every position: vocabulary x hidden
-  masked_token,  ///< logits of every position after a dense layer, the activation and a norm (BERT)
+  masked_token,  ///< MLM head: a dense layer, the activation and a norm, then logits of every position (BERT)
   none           ///< no logits: an encoder or decoder whose hidden states are the result (text embeddings)
 };
 template <>
@@ -91,25 +91,26 @@ inline constexpr auto choices<Position> = std::array{
     Choice{Position::none, "none"}, Choice{Position::learned, "learned"}, Choice{Position::sinusoidal, "sinusoidal"},
     Choice{Position::rope, "rope"}, Choice{Position::alibi, "alibi"},     Choice{Position::relative, "relative"}};
 
-/// Mixture of experts; `layers` lists the layers that have it, and all other layers keep the dense MLP.
+/// Mixture of experts. `layers` are the layers with experts; all other layers keep the dense MLP.
 struct Moe {
   Count experts = 0, top_k = 0, width = 0;
-  Count zero_experts = 0;    ///< additional experts that return their input, without weights or FLOPs
+  Count zero_experts = 0;    ///< number of additional experts that return their input, without weights or FLOPs
   Count latent_width = 0;    ///< width of the routed experts' input and output, between a down- and an up-projection
                              ///< (LatentMoE); 0: hidden
-  bool latent_norm = false;  ///< RMSNorm after the down-projection to latent_width
-  Count shared_experts = 0, shared_width = 0;  ///< always-on experts and the width of each
-  bool shared_gate = false;                    ///< a hidden x 1 gate on the shared experts' output
+  bool latent_norm = false;  ///< whether an RMSNorm follows the down-projection to latent_width
+  Count shared_experts = 0, shared_width = 0;  ///< number of always-on experts, and the width of each
+  bool shared_gate = false;                    ///< whether a hidden x 1 gate scales the shared experts' output
   bool router_bias = false, expert_bias = false;
-  bool router_correction = false;  ///< stored load-balancing bias, one per expert: a buffer, not a parameter
-  bool router_scales = false;      ///< RMSNorm before the router and a learned factor per expert (Gemma 4)
-  bool with_dense_mlp = false;     ///< a dense MLP of the Arch's width in parallel, with three more norms (Gemma 4)
+  bool router_correction = false;  ///< whether the router stores a load-balancing bias per expert: a buffer, not a
+                                   ///< parameter
+  bool router_scales = false;      ///< whether the router has an RMSNorm and a learned factor per expert (Gemma 4)
+  bool with_dense_mlp = false;     ///< whether layers have a dense MLP parallel to the experts, plus 3 norms (Gemma 4)
   LayerSet layers;
   constexpr bool operator==(const Moe&) const = default;
   /// Number of router outputs per token.
   constexpr Count choices() const { return add(experts, zero_experts); }
-  /// Expected number of experts, excluding zero experts, that a token visits if all choices are equally likely; rounded
-  /// up.
+  /// Expected number of experts, excluding zero experts, to which a token is routed if all choices are equally
+  /// likely; rounded up.
   constexpr Count visited() const {
     return zero_experts == 0 ? top_k : ceil_div(mul(top_k, experts), add(experts, zero_experts));
   }
@@ -129,7 +130,7 @@ struct LayerMixer : Mixer {
   constexpr bool operator==(const LayerMixer&) const = default;
 };
 
-/// Layers with a dense MLP of another width than the Arch's; width 0: no MLP.
+/// Layers whose dense MLP differs in width from the Arch's; width 0: no MLP.
 struct LayerMlp {
   Count width = 0;
   LayerSet layers;
@@ -141,10 +142,11 @@ inline constexpr std::size_t most_mlps = 15;
 /// The head: logits, and the outputs that an encoder computes from the first token of a sequence.
 struct ModelHead {
   HeadKind kind = HeadKind::next_token;
-  bool transform_bias = true;  ///< bias of the masked-token dense layer
-  bool pooler = false;         ///< a dense layer with bias and tanh: hidden x hidden (BERT)
-  bool sentence_pair = false;  ///< two logits from the pooler: whether the second sentence follows the first
-  bool exit_gate = false;      ///< a logit with bias, computed from the final norm's result, which decides whether to
+  bool transform_bias = true;  ///< whether the MLM head's dense layer has a bias
+  bool pooler = false;         ///< whether there is a pooler: a dense layer with bias and tanh, hidden x hidden (BERT)
+  bool sentence_pair = false;  ///< whether two logits, computed from the pooler's output, predict if the second
+                               ///< sentence follows the first
+  bool exit_gate = false;      ///< whether a logit with bias, computed from the final norm's result, decides whether to
                                ///< exit after a loop over the layers (Ouro): hidden + 1 parameters; counted only for
                                ///< the last loop
   constexpr bool operator==(const ModelHead&) const = default;
@@ -165,12 +167,12 @@ struct PerLayerInput {
 ///   result = layer(W [norm(previous result) ; norm(embedding)]),  logits = head(norm(result))
 /// Parameters per module: W (2 hidden x hidden), the layer, 2 norms, and any separate final norm, table and head.
 struct Mtp {
-  Count modules = 0;               ///< number of modules in the model
-  Count mixer_of = 0, mlp_of = 0;  ///< model layers from which the module's layer takes its mixer, and its MLP or
-                                   ///< experts
-  bool own_norm = false;           ///< has its own norm before the head; otherwise uses the model's final norm
-  bool own_embedding = false, own_head = false;  ///< has its own token embedding, or its own head; otherwise uses the
-                                                 ///< model's
+  Count modules = 0;               ///< number of MTP modules in the model
+  Count mixer_of = 0, mlp_of = 0;  ///< indices of the model layers from which the module's layer takes its mixer, and
+                                   ///< its MLP or experts
+  bool own_norm = false;           ///< whether a module has its own norm before the head, not the model's final norm
+  bool own_embedding = false, own_head = false;  ///< whether a module has its own token embedding, or its own head;
+                                                 ///< otherwise it uses the model's
   constexpr bool operator==(const Mtp&) const = default;
 };
 
@@ -180,18 +182,18 @@ struct Mtp {
 struct Repeats {
   Count period = 1;
   LayerSet layers;
-  bool normed = false;  ///< the final norm also follows the last layer of every period except the last (Ouro)
+  bool normed = false;  ///< whether the final norm also follows the last layer of every period except the last (Ouro)
   constexpr bool operator==(const Repeats&) const = default;
 };
 
 struct Arch : Mixer {
   Count layers = 0, hidden = 0, vocabulary = 0;
-  Count context = 0;          ///< longest sequence that the model was trained on
+  Count context = 0;          ///< length of the longest sequences that the model was trained on
   Count embedding_width = 0;  ///< width of the token embedding; if it differs from `hidden`, two projections convert
                               ///< between them (OPT-350M)
 
-  bool narrow_ends = false;  ///< positions, token types and embedding norm have the token embedding's width, and a
-                             ///< biased projection follows; the masked-token layer projects back (ALBERT)
+  bool narrow_ends = false;  ///< whether positions, token types and embedding norm have the token embedding's width and
+                             ///< are followed by a biased projection; the MLM head projects back (ALBERT)
 
   BlockKind block = BlockKind::serial;
 
@@ -201,44 +203,47 @@ struct Arch : Mixer {
 
   MlpKind mlp = MlpKind::plain;
   Activation activation = Activation::gelu;
-  Count mlp_width = 0;  ///< width of the dense MLPs; 0 if no layer has a dense MLP of this width
+  Count mlp_width = 0;  ///< width of the dense MLPs outside `mlps`; 0 if there are none
   InplaceVector<LayerMlp, most_mlps> mlps;
   bool mlp_bias = false;
-  bool mlp_out_bias = false;  ///< with mlp_bias false: dense MLPs have a bias on `down` only (GTE)
-  bool sub_norms = false;  ///< RMSNorms on the inputs of attention's `out` and of a dense MLP's `down`: heads x value
-                           ///< width and the MLP's width (BitNet, arXiv:2504.12285)
-  bool mlp_shift = false;  ///< dense MLPs mix their input with the previous token's, by `hidden` learned weights (RWKV)
-  bool mlp_receptance = false;  ///< with mlp_shift: the result is multiplied by the sigmoid of a hidden x hidden
-                                ///< projection of a second mix (RWKV-5, RWKV-6)
-  Moe moe;                      ///< moe.experts = 0: dense
+  bool mlp_out_bias = false;  ///< with mlp_bias false: whether dense MLPs have a bias on `down` only (GTE)
+  bool sub_norms = false;     ///< whether RMSNorms precede attention's `out` (heads x value width) and a dense MLP's
+                              ///< `down` (the MLP's width) (BitNet, arXiv:2504.12285)
+  bool mlp_shift = false;  ///< whether dense MLPs have a token shift: they mix their input with the previous token's,
+                           ///< by `hidden` weights (RWKV)
+  bool mlp_receptance = false;  ///< with mlp_shift: whether the result is multiplied by the sigmoid of a hidden x
+                                ///< hidden projection of a second token-shifted input (RWKV-5, RWKV-6)
+  Moe moe;                      ///< mixture of experts; moe.experts = 0: a dense model
 
   Repeats repeats;
-  Count streams = 1;      ///< residual streams, mixed around each half of a layer (hyper-connections; DeepSeek-V4)
-  bool altup = false;     ///< alternating updates: a layer reads the first of the predicted residual streams, and its
-                          ///< result corrects all of them (arXiv:2301.13310; Gemma 3n)
+  Count streams = 1;      ///< number of residual streams, mixed around each sub-layer (hyper-connections; DeepSeek-V4)
+  bool altup = false;     ///< whether layers use alternating updates: a layer reads the first of the predicted residual
+                          ///< streams, and its result corrects all of them (arXiv:2301.13310; Gemma 3n)
   Count laurel_rank = 0;  ///< rank of a low-rank branch with a norm, parallel to attention (LAuReL,
                           ///< arXiv:2411.07501); 0: absent
 
   NormKind norm = NormKind::layer_norm;
   NormPlacement norm_placement = NormPlacement::pre;
-  Count norms_per_layer = 2;  ///< 2 for pre and post, 4 for both; 1 or 2 in a parallel block, 4 in a shortcut block
+  Count norms_per_layer = 2;  ///< number of norms: 2 for pre and post, 4 for both; 1 or 2 in a parallel block, 4 in a
+                              ///< shortcut block
   bool final_norm = true, embedding_norm = false;
-  bool first_norm = true;  ///< false: the first mixer has no norm and reads the embedding norm's output (ModernBERT)
+  bool first_norm = true;  ///< whether the first mixer has a norm; false: it reads the embedding norm's output
+                           ///< (ModernBERT)
 
-  Count token_types = 0;  ///< rows of the segment table, whose entries are added to the embedding (BERT)
+  Count token_types = 0;  ///< number of rows of the segment table, whose entries are added to the embedding (BERT)
 
   Position position = Position::rope;
-  Count position_rows =
-      0;  ///< rows of the learned position table, at least the context (OPT: + 2); relative positions: distance buckets
-  Count added_rows = 0;          ///< with relative positions: rows of a learned table added to the embedding (MPNet)
-  bool layer_distances = false;  ///< relative positions: one table per layer instead of one per stack (uMT5)
+  Count position_rows = 0;  ///< number of rows of the learned position table, at least the context (OPT: + 2); relative
+                            ///< positions: number of distance buckets
+  Count added_rows = 0;     ///< relative positions: number of rows of a learned table added to the embedding (MPNet)
+  bool layer_distances = false;  ///< relative positions: whether each layer has a table, not each stack (uMT5)
 
-  Count residual_block = 0;   ///< layers per block of attention residuals: sub-layers and the head read a weighted sum
-                              ///< of the residual stream and the streams saved at block starts. A learned query and a
-                              ///< norm, 2 hidden parameters per sum, determine the weights (Kimi K3, arXiv:2607.24653,
-                              ///< 2.2). 0: no sums
-  PerLayerInput per_layer;    ///< width 0: absent
-  bool output_scale = false;  ///< every layer's result is multiplied by a learned scalar
+  Count residual_block = 0;   ///< number of layers per block of attention residuals: sub-layers and the head read a
+                              ///< weighted sum of the residual stream and the streams saved at block starts. A learned
+                              ///< query and a norm, 2 hidden parameters per sum, determine the weights (Kimi K3,
+                              ///< arXiv:2607.24653, 2.2). 0: no sums
+  PerLayerInput per_layer;    ///< inputs that every layer reads separately; width 0: none
+  bool output_scale = false;  ///< whether every layer's result is multiplied by a learned scalar
 
   ModelHead head;
   bool tied_head = false, head_bias = false;
@@ -246,13 +251,13 @@ struct Arch : Mixer {
   Mtp mtp;  ///< MTP modules; excluded from all counts of the model
 
   constexpr bool operator==(const Arch&) const = default;
-  /// Width of the summed embedding and its norm.
+  /// Width of the embedding (the sum of token, position and type embeddings) and of its norm.
   constexpr Count summed_width() const { return narrow_ends ? embedding_width : hidden; }
   /// Whether the head projects from the model's width to the narrower width of the token embedding.
   constexpr bool narrows_head() const { return embedding_width != hidden && !narrow_ends; }
-  /// Number of rows of learned positions added to the embedding.
+  /// Number of rows of the learned position table that is added to the embedding.
   constexpr Count learned_rows() const { return position == Position::learned ? position_rows : added_rows; }
-  /// Whether residual streams are mixed around every half of a layer (hyper-connections).
+  /// Whether residual streams are mixed before and after every sub-layer (hyper-connections).
   constexpr bool hyper_connected() const { return streams > 1 && !altup; }
   constexpr bool has_experts() const { return moe.experts > 0; }
   constexpr bool has_repeats() const { return !repeats.layers.empty(); }

@@ -5,9 +5,9 @@
 namespace llmcalc {
 namespace {
 
-/// Whether a level joins every group of kind `g`. Groups of a kind form consecutive blocks of devices, in which their
-/// ranks are interleaved. Unless a level consists of whole blocks, some block crosses a boundary of the level, and so
-/// does one of its groups.
+/// Whether a level joins every group of kind `g`. The groups of a kind form consecutive blocks of devices, and the
+/// ranks of a block's groups are interleaved. Unless a level consists of whole blocks, some block crosses a boundary
+/// of the level, and so does one of that block's groups.
 bool joins(const Link& level, const Layout& l, Group g) {
   const Lines all = lines(l, g);
   const Line& outer = all.outer.ranks > 1 ? all.outer : all.inner;

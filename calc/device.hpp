@@ -12,14 +12,14 @@ namespace llmcalc {
 
 /// A link between devices. bandwidth: one way, per device; 0: no such link. latency 0: unknown, counted as 0.
 struct Link {
-  Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so no group can use it
+  Count ranks = 0;  ///< number of devices that the link joins; 0: any number; 1: unknown, so no group can use it
   BytesPerSecond bandwidth;
   Seconds latency{};
-  bool reduces = false;  ///< its switches can sum the data of all ranks and send the sum to every rank
+  bool reduces = false;  ///< whether its switches can sum the data of all ranks and send the sum to every rank
   Torus torus{};    ///< torus of the joined devices, or of a group's ranks; `bandwidth` is then the sum over a device's
                     ///< links
-  Count wraps = 0;  ///< side of a cube: axes are rings if all of them are multiples of this side; 0: only whole axes
-                    ///< are rings
+  Count wraps = 0;  ///< side of a cube: axes are rings if all their lengths are multiples of this side; 0: only whole
+                    ///< axes are rings
 };
 
 /// Rates that collectives achieve on links, relative to the datasheet. The defaults describe an ideal link.
@@ -58,16 +58,16 @@ struct Achieved {
   double fastest = 1;  ///< rate of the software's fastest matmul / peak of its format; above 1 if it multiplies or adds
                        ///< in a narrower format
   double memory = 1;   ///< achieved / peak bytes/s of a large copy
-  double host_memory = 1, host_compute = 1;  ///< the same for the host's memory and matmuls
-  double host_link = 1;                      ///< the same for copies of weights from the host
-  LinkRates links{};                         ///< rates of collectives
+  double host_memory = 1, host_compute = 1;  ///< achieved / peak bytes/s of the host's memory and FLOP/s of its matmuls
+  double host_link = 1;                      ///< achieved / peak bytes/s of copies of weights from the host
+  LinkRates links{};                         ///< achieved rates of collectives
   Software software{};                       ///< overheads of the software on the device
   Seconds launch;                            ///< time of an empty kernel
   Bytes overhead;  ///< memory used by driver, libraries and kernels before any tensor is allocated; 0: unknown
 
-  // Rates of individual operators, by multiplication format.
-  std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
-  std::array<CoreRates, peak_count> plain{};           ///< flash attention without tensor cores
+  // Rates of individual operators, by format of the matmuls.
+  std::array<CoreRates, peak_count> flash{}, naive{};  ///< rates of the attention core
+  std::array<CoreRates, peak_count> plain{};           ///< rates of flash attention without tensor cores
   std::array<double, peak_count> half_matmul{};        ///< FLOPs of a matmul at half its peak rate: n1/2 (Hockney &
                                                        ///< Jesshope 1981)
   /// Fraction of the rate that a matmul reaches if its rows do not start at multiples of 16 bytes (aligned() in
@@ -89,9 +89,9 @@ struct Achieved {
 struct HostSide {
   BytesPerSecond link, memory;
   Bytes capacity{};
-  // For decoding with weights in host memory. `computes`: the host runs the operators that use these weights, instead
-  // of sending the weights over the link. `compute`: the host's matmul rate. `start`: time to start an operator on
-  // the host, including the copy of its input.
+  // For decoding with weights in host memory. `computes`: whether the host runs the operators that use these weights,
+  // instead of sending the weights over the link. `compute`: the host's matmul rate. `start`: time to start an
+  // operator on the host, including the copy of its input.
   bool computes = false;
   FlopsPerSecond compute{};
   Seconds start{};
@@ -101,7 +101,7 @@ struct HostSide {
 struct Device {
   Bytes memory;
   BytesPerSecond bandwidth;
-  std::array<FlopsPerSecond, peak_count> peaks{};  ///< indexed by Peak; 0: unsupported
+  std::array<FlopsPerSecond, peak_count> peaks{};  ///< peak rates, indexed by Peak; 0: unsupported
   Bytes cache;
   Achieved achieved;
   HostSide host{};

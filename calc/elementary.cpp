@@ -26,7 +26,7 @@ Two of_ordered(double a, double b) {
   return {s, b - (s - a)};
 }
 
-/// The upper 26 bits of a number. Precondition: |a| < 2^996.
+/// The upper 26 bits of a number's significand. Precondition: |a| < 2^996.
 double upper_half(double a) {
   const double shifted = 134217729.0 * a;  // 2^27 + 1
   return shifted - (shifted - a);
@@ -81,7 +81,7 @@ struct Scaled {
   Two value;
   int exponent = 0;
 };
-/// Precondition: |x.high| < 750.
+/// e^x. Precondition: |x.high| < 750.
 Scaled exp_of(const Two& x) {
   const double k = std::floor(x.high * log2_e.high + 0.5);
   const double first = x.high - k * ln2_first, second = k * ln2_second - x.low, r = first - second;

@@ -20,7 +20,7 @@ PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, co
 /// token. It has 1 + modules tokens per sequence. Precondition: a KV cache and at least one module.
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
-/// The same in a pipeline.
+/// prefill() and decode() in a pipeline.
 PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count tokens);
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count context);
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count context);
@@ -51,7 +51,7 @@ class DecodeSteps {
   const Arch& arch_;
   const Plan& plan_;
   const Layout& layout_;
-  std::optional<PassStages> stages_;  ///< absent for a single stage, to avoid allocation
+  std::optional<PassStages> stages_;  ///< stages of a pipeline; absent for a single stage, to avoid allocation
   const Cluster& cluster_;            ///< cluster of the first stage
   Count end_;                         ///< length of a finished sequence in tokens
   PassCurve first_;
@@ -60,19 +60,19 @@ class DecodeSteps {
 
 /// Time of a generation.
 struct Generation {
-  Seconds first_token;  ///< prefill
+  Seconds first_token;  ///< time of the prefill
   Seconds total;        ///< prefill plus one decode step per additional token, each at its context length
 };
 struct InferEstimate {
   Memory memory;
   PassEstimate prefill;
-  PassEstimate middle;   ///< decode at context prompt + generate/2
-  PassTime first, last;  ///< decode at context prompt + 1 and prompt + generate
+  PassEstimate middle;   ///< decode step at context prompt + generate/2
+  PassTime first, last;  ///< decode steps at context prompt + 1 and prompt + generate
   Generation bound, estimate;
   bool estimated = false;
 };
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
-/// The same in a pipeline. `memory` covers all stages together, with one workspace and one process.
+/// infer() in a pipeline. `memory` covers all stages together, with one workspace and one process.
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages);
 
 /// The plan with a different batch.

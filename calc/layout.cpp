@@ -55,7 +55,7 @@ Lines others(const Lines& all, const Lines& part) {
 /// experts.
 bool copies_experts(const Layout& l) { return l.hsdp > 0 && along(l, Axis::data, true) > 0; }
 
-/// The ranks of one copy that hold the same experts.
+/// The ranks of one copy of the states that hold the same experts.
 Lines expert_shard(const Layout& l) {
   const Lines all{line(l, Axis::data, true), {}};
   const Count n = mul(l.tp, l.hsdp) / mul(l.ep, expert_tensor_ranks(l));
@@ -156,7 +156,7 @@ bool heads_divide(const Arch& arch, Count ranks) {
   return true;
 }
 
-/// Whether a layer may need weights of another stage, or tensors from it other than the layer's input.
+/// Whether a layer may need weights of another stage, or tensors from that stage other than the layer's input.
 bool needs_others(const Arch& arch) {
   bool shared = arch.has_repeats() || arch.residual_block > 0 || arch.per_layer.width > 0 ||
                 arch.is_encoder_decoder() || (arch.position == Position::relative && !arch.layer_distances);

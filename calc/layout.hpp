@@ -107,22 +107,22 @@ inline constexpr auto choices<Collectives> =
 
 struct Layout {
   Count tp = 1;     ///< number of tensor-parallel ranks
-  bool sp = false;  ///< sequence parallelism over the tensor-parallel ranks
+  bool sp = false;  ///< whether tensor-parallel ranks also use sequence parallelism
   Count cp = 1;     ///< number of context-parallel ranks
   ContextMethod context_method = ContextMethod::ring;
-  Count ep = 1;            ///< number of ranks over which experts are divided
-  Count etp = 0;           ///< number of ranks across which each expert's width is sharded; 0: same as tp
-  Count expert_nodes = 0;  ///< maximum number of nodes whose experts a token may visit; one copy of the token is sent
-                           ///< to each node. 0: no limit; one copy is sent to each expert
-  bool once_per_rank = false;  ///< a token is sent once per rank for all of its experts there (no limit on nodes)
+  Count ep = 1;                ///< number of ranks over which experts are divided
+  Count etp = 0;               ///< number of ranks across which each expert's width is sharded; 0: same as tp
+  Count expert_nodes = 0;      ///< maximum number of nodes to which a token is routed; one copy of the token is sent to
+                               ///< each node. 0: no limit; one copy is sent to each expert
+  bool once_per_rank = false;  ///< whether a token is sent once per rank for all its experts there (no limit on nodes)
   Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank, relative to a balanced load; at least 1
   Count pp = 1;
   Count chunks = 1;            ///< number of chunks per pipeline rank
   Count dp = 1;                ///< number of data-parallel replicas
-  StageLayers stage_layers{};  ///< empty: balanced
+  StageLayers stage_layers{};  ///< number of layers of each chunk; empty: balanced
   Zero zero = Zero::none;
   Count hsdp = 0;       ///< number of ranks across which one copy of the states is sharded; 0: all of Group::data
-  bool reshard = true;  ///< ZeRO-3: backward regathers the weights gathered for forward
+  bool reshard = true;  ///< ZeRO-3: whether backward regathers the weights gathered for forward
   AxisOrder order = usual_order;
   Schedule schedule = Schedule::one_f_one_b;
   Collectives collectives = Collectives::ring;
@@ -202,7 +202,7 @@ constexpr Layout one_engine(const Layout& l) {
   return engine;
 }
 
-/// The same engine with its pipeline stages.
+/// The layout of a single serving engine with its pipeline stages.
 constexpr Layout staged_engine(const Layout& l) {
   Layout engine = one_engine(l);
   engine.pp = l.pp;
@@ -225,11 +225,11 @@ enum class LayoutFlaw : std::uint8_t {
   experts,          ///< the number of experts is not a multiple of the number of expert-parallel ranks, or is 0
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp
   expert_shards,    ///< ep x etp does not divide tp x hsdp, the number of devices of one copy of the states
-  expert_stages,    ///< the order puts a stage's experts on other devices than the rest of the stage
+  expert_stages,    ///< the order puts a stage's experts on different devices from the rest of the stage
   expert_tokens,    ///< experts on separate ranks with tensor parallelism but without sequence parallelism, which would
                     ///< divide the tokens
   expert_load,      ///< expert_load is below 1 (the mean), or gives the most loaded rank more than all expert rows
-  expert_nodes      ///< the nodes that a token may visit have fewer experts than its top_k
+  expert_nodes      ///< the nodes to which a token may be routed have fewer than top_k experts
 };
 LayoutFlaw flaw(const Arch& arch, const Layout& l);
 /// The first flaw of a layout for training on sequences of `seq` tokens.

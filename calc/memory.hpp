@@ -9,30 +9,31 @@
 namespace llmcalc {
 
 struct Memory {
-  Bytes weights{}, gradients{}, optimizer{};  ///< whole tensors or shards on this rank
-  Bytes activations{};                        ///< saved for backward, over all layers
+  Bytes weights{}, gradients{}, optimizer{};  ///< bytes of whole tensors or of shards on this rank
+  Bytes activations{};                        ///< bytes saved for backward, over all layers
   Bytes logits{};
-  Bytes media_encoders{};  ///< vision/audio encoder weights
+  Bytes media_encoders{};  ///< bytes of vision/audio encoder weights
   Bytes kv_cache{};
   Bytes workspace{};        ///< live bytes at the peak that no other field counts
-  Bytes gathered{};         ///< weights gathered from other ranks' shards while layers run
-  Bytes buckets{};          ///< gradients that are not yet reduce-scattered
-  Bytes collective_call{};  ///< messages between pipeline stages
-  Bytes transit{};          ///< in transit to or from the host: activations and gradients of one layer, weights of two
+  Bytes gathered{};         ///< bytes of weights gathered from other ranks' shards while layers run
+  Bytes buckets{};          ///< bytes of gradients that are not yet reduce-scattered
+  Bytes collective_call{};  ///< bytes of messages between pipeline stages
+  Bytes transit{};          ///< bytes in transit to or from the host: activations and gradients of one layer, weights
+                            ///< of two
   Bytes process{};          ///< driver, libraries and kernels before any tensor is allocated, as measured; 0 if unknown
   Bytes total{};            ///< sum of the above
   Bytes peak{};             ///< peak live bytes; below total if not all fields are live at once
-  Bytes host{};             ///< host memory, excluded from all other fields; activations at the device's peak
-  Count parameters = 0;     ///< parameters stored on this device
-  Count trained = 0;        ///< trained parameters stored
+  Bytes host{};             ///< bytes of host memory, excluded from all other fields; activations at the device's peak
+  Count parameters = 0;     ///< number of parameters stored on this device
+  Count trained = 0;        ///< number of trained parameters stored on this device
 };
 
 /// Weights, gradients and optimizer state of one device.
 struct States {
-  Bytes weights{}, gradients{}, optimizer{};  ///< of trained parameters
-  Bytes frozen{};                             ///< untrained weights
-  Count parameters = 0;                       ///< parameters used, sharded or not
-  Count trained = 0;                          ///< trained parameters used
+  Bytes weights{}, gradients{}, optimizer{};  ///< bytes for trained parameters
+  Bytes frozen{};                             ///< bytes of untrained weights
+  Count parameters = 0;                       ///< number of parameters that the rank's layers use, sharded or not
+  Count trained = 0;                          ///< number of trained parameters that the rank's layers use
 };
 
 /// States of a rank's chunks. With ZeRO (arXiv:1910.02054), each of d ranks holds ceil(n/d) of n elements: optimizer
@@ -49,9 +50,9 @@ States training_states(const Arch& arch, const Plan& plan, const Layout& layout 
 /// A chunk, and the number of micro-batches whose tensors a rank holds at its peak.
 struct ChunkInFlight {
   ModelChunk chunk;
-  Count micro_batches = 1;  ///< micro-batches with activations in memory
-  Count for_weights = 0;    ///< micro-batches with only the inputs of weight gradients in memory
-  Count on_host = 1;        ///< micro-batches with activations on the host, at the host's peak
+  Count micro_batches = 1;  ///< number of micro-batches with activations in memory
+  Count for_weights = 0;    ///< number of micro-batches with only the inputs of weight gradients in memory
+  Count on_host = 1;        ///< number of micro-batches with activations on the host, at the host's peak
 };
 
 /// Bytes that a chunk saves per micro-batch. saved_bytes(): for backward. saved_for_weights(): only for weight
@@ -91,9 +92,9 @@ constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
   if (own) return experts ? n.all : n.own;
   return experts ? n.experts : 0;
 }
-/// Elements that data-parallel ranks may communicate.
+/// Numbers of elements that data-parallel ranks may communicate.
 struct Traveling {
-  SharedNumbers layers{}, outside{};  ///< all layers; embedding and head, including a copy of the token embedding
+  SharedNumbers layers{}, outside{};  ///< all layers; embedding and head, including a copied token embedding
   LargestLayer largest{};
 };
 /// Largest number of unsharded gradient elements that a rank holds at a time, counted by `of`. `all`: all gradients;
@@ -109,7 +110,7 @@ struct HeldSums {
   Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights outside expert-parallel experts, and in these
                                      ///< experts
   Traveling weights{}, gradients{};
-  Bytes largest_outside{}, largest_layer{};  ///< stored weight bytes of embedding or head, and of a layer
+  Bytes largest_outside{}, largest_layer{};  ///< stored weight bytes: the larger of embedding and head; largest layer
 };
 HeldSums held_sums(const Prices& prices, const HeldRows& rows);
 
@@ -121,8 +122,8 @@ States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layo
 /// bytes of the running chunk (the maximum over chunks).
 struct StageAlive {
   Bytes saved{}, rest{}, logits{};
-  Bytes host{};     ///< activations on the host, at the host's peak
-  Bytes transit{};  ///< in transit to or from the host: maximum over the chunks
+  Bytes host{};     ///< bytes of activations on the host, at the host's peak
+  Bytes transit{};  ///< bytes in transit to or from the host: maximum over the chunks
 };
 /// Activations of one micro-batch in one chunk.
 struct ChunkAlive {

@@ -19,7 +19,7 @@ struct Sum {
 /// Parameters of the model or, if `modules`, of its MTP modules.
 Parameters parameters_by_part(const Arch& arch, bool modules) {
   Sum sum;
-  Count one = 0;  // one expert from every layer
+  Count one = 0;  // number of parameters of one expert from every layer
   const Step step{.training = true, .mtp = modules ? arch.mtp.modules : 0};
   for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) {
     if (row.segment.mtp != modules) return;

@@ -12,15 +12,16 @@ namespace llmcalc {
 /// Learned parameters. A tied head counts once; excludes buffers and a router's correction bias.
 struct Parameters {
   Count total = 0;
-  Count active = 0;         ///< total minus the routed experts that a token does not visit, if it picks no zero experts
-                            ///< (Moe::zero_experts)
-  Count active_mean = 0;    ///< active parameters on average, with all routing choices equally likely
-  Count active_least = 0;   ///< active parameters if a token picks the maximum number of zero experts
-  Count non_embedding = 0;  ///< Kaplan's: total minus token embedding, positions and head (arXiv:2001.08361)
+  Count active = 0;         ///< total minus the routed experts to which a token is not routed, if it picks no zero
+                            ///< experts (Moe::zero_experts)
+  Count active_mean = 0;    ///< mean number of active parameters, with all routing choices equally likely
+  Count active_least = 0;   ///< number of active parameters if a token picks the maximum number of zero experts
+  Count non_embedding = 0;  ///< Kaplan's count: total minus token embedding, positions and head (arXiv:2001.08361)
   Count embedding = 0, position = 0, attention = 0, mlp = 0, norm = 0, lm_head = 0;
-  Count matmul = 0;  ///< weights used in a matmul once per token: includes the head (even tied), excludes lookup tables
+  Count matmul = 0;  ///< number of weights used in a matmul once per token: includes the head (even tied), excludes
+                     ///< lookup tables
   Count matmul_active = 0;  ///< `matmul` without idle experts
-  Count factored = 0;       ///< elements in Adafactor's state
+  Count factored = 0;       ///< number of elements in Adafactor's state
   constexpr bool operator==(const Parameters&) const = default;
 };
 

@@ -62,17 +62,17 @@ inline constexpr auto choices<AttentionImpl> =
     std::array{Choice{AttentionImpl::naive, "naive"}, Choice{AttentionImpl::flash, "flash"}};
 
 enum class SoftmaxStore : std::uint8_t {
-  seed,    ///< both scores and softmax output (Goon 2.5)
-  minimal  ///< only the softmax output, which suffices for backward
+  seed,    ///< saves both scores and softmax output (Goon 2.5)
+  minimal  ///< saves only the softmax output, which suffices for backward
 };
 template <>
 inline constexpr auto choices<SoftmaxStore> =
     std::array{Choice{SoftmaxStore::seed, "seed"}, Choice{SoftmaxStore::minimal, "minimal"}};
 
 enum class GluStore : std::uint8_t {
-  all,       ///< gate, act(gate), up, product: 4 tensors
-  fused,     ///< gate, up, product: 3
-  recompute  ///< gate, up: 2; their product is recomputed
+  all,       ///< saves gate, act(gate), up and product: 4 tensors
+  fused,     ///< saves gate, up and product: 3 tensors
+  recompute  ///< saves gate and up: 2 tensors; their product is recomputed
 };
 template <>
 inline constexpr auto choices<GluStore> = std::array{Choice{GluStore::all, "all"}, Choice{GluStore::fused, "fused"},
@@ -125,7 +125,7 @@ struct LogitStore {
   LogitFormat format = LogitFormat::fp32;
   Count chunks = 1;
   Count bytes = 0;         ///< bytes per logit, for LogitFormat::copies
-  Count chunk_tokens = 0;  ///< tokens per chunk, which then determines `chunks`; 0: `chunks` is given
+  Count chunk_tokens = 0;  ///< number of tokens per chunk, which then determines `chunks`; 0: `chunks` is given
   constexpr bool operator==(const LogitStore&) const = default;
 };
 
@@ -139,12 +139,12 @@ using Documents = InplaceVector<DocumentRun, 8>;
 
 /// Fractions of a device's data offloaded to host memory or drives (calc/training/offload.hpp).
 struct Offload {
-  Ratio activations{};  ///< training: fraction of the bytes that each layer saves for backward
+  Ratio activations{};  ///< training: offloaded fraction of the bytes that each layer saves for backward
   Ratio optimizer{};    ///< training: fraction of the optimizer states on the host, which also computes their updates
   Ratio weights{};   ///< fraction of the weights, or of the rank's shard; in inference, only of the weights in blocks
-  Ratio experts{};   ///< inference: fraction of the routed experts' weights; 0: same as `weights`
-  Ratio cache{};     ///< inference: fraction of cached keys and values
-  Count passes = 1;  ///< inference: passes of a prompt, each of which loads the offloaded weights
+  Ratio experts{};   ///< inference: offloaded fraction of the routed experts' weights; 0: same as `weights`
+  Ratio cache{};     ///< inference: offloaded fraction of cached keys and values
+  Count passes = 1;  ///< inference: number of passes over parts of a prompt, each of which loads the offloaded weights
   constexpr bool any() const { return for_training_alone() || weights.numerator > 0 || for_inference_alone(); }
   constexpr bool for_training_alone() const { return activations.numerator + optimizer.numerator > 0; }
   constexpr bool for_inference_alone() const { return experts.numerator + cache.numerator > 0; }
@@ -164,12 +164,12 @@ struct Plan {
   Optimizer optimizer = Optimizer::adam;
   bool master = true;  ///< whether to keep a float32 copy of 16-bit weights, counted with the optimizer
   DType state_precision = dtypes::fp32;
-  Count newton_schulz_steps = 5;  ///< Muon iterations (calc/training/muon.hpp)
+  Count newton_schulz_steps = 5;  ///< number of Muon iterations (calc/training/muon.hpp)
   Count gradient_bytes = 4;       ///< bytes stored per gradient element; 6: a 16-bit gradient and its float32 sum
   Recompute recompute = Recompute::none;
   RecomputeMethod recompute_method = RecomputeMethod::uniform;
   Count recompute_layers = 1;  ///< N of recompute_method: at least 1 for uniform, any number for block
-  RecomputeModules recompute_modules = RecomputeModule::core;  ///< for selective recomputation
+  RecomputeModules recompute_modules = RecomputeModule::core;  ///< modules that selective recomputation covers
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   bool norm_stats = true, dropout = false;
@@ -184,8 +184,8 @@ struct Plan {
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
   bool kv_cache = true;
-  Bytes media_encoders{};      ///< vision/audio encoder weights, replicated on every rank
-  Bytes cut_media_encoders{};  ///< weights of layers outside the text model that tensor-parallel ranks shard
+  Bytes media_encoders{};      ///< bytes of vision/audio encoder weights, replicated on every rank
+  Bytes cut_media_encoders{};  ///< bytes of weights in layers outside the text model that tensor-parallel ranks shard
                                ///< (Llama 3.2's image layers)
   Mla mla = Mla::automatic;
   NarrowParts multiplied = NarrowParts::all();  ///< parts whose matmuls run in `precision` if it has fewer than 16 bits
@@ -231,7 +231,7 @@ constexpr bool recomputes_groups(const Plan& p) {
   return p.recompute == Recompute::full && p.recompute_method == RecomputeMethod::uniform && p.recompute_layers > 1;
 }
 
-/// Whether recomputation is anything other than of exactly the attention cores, or of every layer individually.
+/// Whether recomputation covers anything other than exactly the attention cores, or every layer individually.
 constexpr bool recomputes_partly(const Plan& p) {
   return recomputes_block(p) || recomputes_groups(p) ||
          (p.recompute == Recompute::selective && p.recompute_modules != RecomputeModule::core);

@@ -160,7 +160,8 @@ class Pricer {
       }
   }
 
-  /// Prices one operator of one rank. `whole`: the operator is not sharded, so it also counts for the whole model.
+  /// Prices one operator of one rank. `whole`: whether the operator is not sharded, so it also counts for the whole
+  /// model.
   void price(LayerPrice& row, const OpList& ops, const Op& op, bool whole) {
     const bool recomputed = p_.training() && recomputes(plan_, row.segment, row.backward, op);
     if (const Collective* c = std::get_if<Collective>(&op.shape)) return collective_call(row, ops, op, *c, recomputed);
@@ -217,7 +218,7 @@ class Pricer {
     }
   }
 
-  /// Adds Muon's work on the matrices of which this rank holds all or a shard.
+  /// Adds Muon's work on the matrices that this rank holds, whole or as a shard.
   void orthogonalize(LayerPrice& row, const Segment& s) const {
     if (!traits(plan_.optimizer).orthogonalizes || !p_.training()) return;
     for (const Op& op : s.ops) {
@@ -272,7 +273,7 @@ class Pricer {
   Prices& prices_;
   bool holds_ = true;
   Cores* cores_ = nullptr;
-  Count context_ = 0;  ///< context of the collected cores
+  Count context_ = 0;  ///< context length of the collected cores
 };
 
 /// Calls visit for every segment of a pass.

@@ -27,8 +27,8 @@ struct WorkTime {
 /// Cost and time of one direction of one layer on one rank; communication is listed separately.
 struct PassPrice {
   Cost cost;
-  Time bound;                          ///< at the datasheet's rates; under Roofline::step, counts only FLOPs
-  Time estimate;                       ///< at measured or stated efficiencies; empty if unknown
+  Time bound;                          ///< time at the datasheet's rates; under Roofline::step, counts only FLOPs
+  Time estimate;                       ///< time at measured or stated efficiencies; empty if unknown
   WorkTime bound_work, estimate_work;  ///< breakdowns of `bound` and `estimate`
   double kernels = 0;                  ///< number of kernels that the software launches; only for the estimate
   CollectiveCalls collectives;
@@ -36,9 +36,9 @@ struct PassPrice {
 
 /// FLOPs of a pass by part of the model.
 struct Work {
-  Flops linear{};  ///< projections, MLPs, routers, absorbed projections, linear attention
-  Flops core{};    ///< attention scores and their matmul with the values
-  Flops head{};    ///< the language-model head
+  Flops linear{};  ///< FLOPs of projections, MLPs, routers, absorbed projections and linear attention
+  Flops core{};    ///< FLOPs of attention scores and of their matmul with the values
+  Flops head{};    ///< FLOPs of the language-model head
   constexpr Flops total() const { return linear + core + head; }
   constexpr Work& operator+=(const Work& o) {
     linear += o.linear;
@@ -53,7 +53,7 @@ constexpr Work operator*(Count n, const Work& w) { return {n * w.linear, n * w.c
 struct WholeFlops {
   Work forward;
   Flops backward{}, recomputed{};  ///< model FLOPs of backward and of recomputation
-  Flops executed{};                ///< executed by the kernels in forward, backward and recomputation
+  Flops executed{};                ///< FLOPs executed by the kernels in forward, backward and recomputation
   Flops executed_recompute{};      ///< the part of `executed` due to recomputation
   constexpr WholeFlops& operator+=(const WholeFlops& o) {
     forward += o.forward;
@@ -80,7 +80,7 @@ struct Orthogonalizing {
     }
   };
   Clocked bound, estimate;
-  Count cut = 0;  ///< elements of matrices sharded across tensor-parallel ranks
+  Count cut = 0;  ///< number of elements of matrices sharded across tensor-parallel ranks
   constexpr Orthogonalizing& operator+=(const Orthogonalizing& o) {
     bound += o.bound;
     estimate += o.estimate;
@@ -97,19 +97,19 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
 
 /// Weights that a layer uses but that belong to another layer (Arch::repeats).
 struct Borrowed {
-  Count own = 0, experts = 0;  ///< elements outside expert-parallel experts, and in these experts
+  Count own = 0, experts = 0;  ///< numbers of elements outside expert-parallel experts, and in these experts
   Bytes weights{};
 };
 
 /// Price of one layer of a kind, of the embedding or of the head, for one micro-batch or inference pass on one rank.
 struct LayerPrice {
   SegmentKind segment = SegmentKind::block;
-  Count layers = 1;      ///< number of layers of this kind, or of modules
+  Count layers = 1;      ///< number of layers of this kind, or of MTP modules
   bool backward = true;  ///< whether backward passes through the row
   bool mtp = false;      ///< whether the row is part of an MTP module
   PassPrice forward{};
-  PassPrice backward_input{}, backward_weight{};  ///< training only
-  PassPrice recomputed{};                         ///< forward work recomputed in backward
+  PassPrice backward_input{}, backward_weight{};  ///< prices of the gradients; training only
+  PassPrice recomputed{};                         ///< price of the forward work that backward recomputes
   WholeFlops whole{};
   Learned learned{};
   Learned experts{};  ///< the part of `learned` in expert-parallel experts
@@ -126,10 +126,10 @@ struct LayerPrice {
   Bytes for_weights{};
   Liveness alive{};
   Count summed = 0;                        ///< number of elements whose gradients the tensor-parallel ranks all-reduce
-  Orthogonalizing muon{}, muon_experts{};  ///< for matrices outside expert-parallel experts, and in these experts
+  Orthogonalizing muon{}, muon_experts{};  ///< work on matrices outside expert-parallel experts, and in these experts
 };
 
-/// Maximum number of rows: the kinds of layer, the embedding, the head, and the three parts of a module.
+/// Maximum number of rows: the kinds of layer, the embedding, the head, and the three parts of an MTP module.
 inline constexpr std::size_t most_rows = most_kinds + 5;
 
 /// Rows in model order: stored in place up to a typical number, otherwise on the heap (Nemotron-NAS has a kind of
@@ -163,7 +163,7 @@ struct Prices {
   /// Weight bytes of the rank's layers and of the plan's MTP modules, in each component's format.
   std::array<ComponentBytes, owner_count> weights;
   Rates bound_rates, estimated_rates;
-  bool estimated = false, uniform = false;  ///< uniform: Rates::uniform() of the estimated rates
+  bool estimated = false, uniform = false;  ///< `uniform`: Rates::uniform() of the estimated rates
   const ComponentBytes& weights_of(Owner owner) const { return weights[static_cast<std::size_t>(owner)]; }
   const LayerPrice& embedding() const { return rows[0]; }
   const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
@@ -216,7 +216,7 @@ CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, c
 /// An operator of one rank, with its segment.
 struct OperatorRow {
   const Segment& segment;
-  std::size_t index;  ///< index in segment.ops
+  std::size_t index;  ///< index of the operator in segment.ops
   const Op& op;
   bool recomputed;  ///< whether its forward pass is recomputed in backward
 };

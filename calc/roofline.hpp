@@ -19,25 +19,25 @@ inline constexpr std::array<std::string_view, 4> bound_names{"compute", "memory"
 
 /// Rates of a device: the datasheet's (a bound), or measured or stated fractions of these (an estimate).
 struct Rates {
-  FlopsPerSecond compute;  ///< for the blocks' matmuls
+  FlopsPerSecond compute;  ///< rate of the blocks' matmuls
   BytesPerSecond memory;
-  BytesPerSecond bandwidth{};        ///< the datasheet's, an upper limit for every kernel; 0: unknown
-  FlopsPerSecond working{};          ///< for all other operators if they use another format; 0: same as compute
-  FlopsPerSecond orthogonalizing{};  ///< for Muon's matmuls: in bf16, or in the working format without a bf16 peak
-  Seconds launch{};                  ///< per operator
-  Seconds launch_backward{};         ///< per operator's gradient; 0: same as launch
+  BytesPerSecond bandwidth{};        ///< the datasheet's memory bandwidth, an upper limit for every kernel; 0: unknown
+  FlopsPerSecond working{};          ///< rate of all other operators if they use another format; 0: same as compute
+  FlopsPerSecond orthogonalizing{};  ///< rate of Muon's matmuls: in bf16, or in the working format without a bf16 peak
+  Seconds launch{};                  ///< launch overhead per operator
+  Seconds launch_backward{};         ///< launch overhead per operator's gradient; 0: same as launch
   Seconds recorded{}, recorded_backward{};  ///< launch overhead in a captured graph; 0: no graphs
   LinkRates links{};
   double exposed = 0;  ///< exposed share of the shorter of compute and memory time
   CoreRates attention{};
   double half_matmul = 0, functions = 0;
   double unaligned = 1;           ///< fraction of the rate that an unaligned matmul reaches
-  Count numbers_in_16_bytes = 1;  ///< elements in 16 bytes, in the format of the blocks' matmuls
+  Count numbers_in_16_bytes = 1;  ///< number of elements in 16 bytes, in the format of the blocks' matmuls
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
-  HostSide host{};  ///< from the datasheet
+  HostSide host{};  ///< the host's datasheet rates
   Software software{};
-  double hidden_inside = 0, hidden_overlapped = 1;  ///< from the plan or, if it states none, from the software
+  double hidden_inside = 0, hidden_overlapped = 1;  ///< overlapped fractions of communication: the plan's or software's
   /// Fractions of tensor-parallel communication that overlap with the matmuls that it belongs to, and with weight
   /// gradients.
   double hidden_tensor = 0, hidden_by_weights = 0;

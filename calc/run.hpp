@@ -40,7 +40,7 @@ double cost(double device_hours, double price_per_hour);
 struct Failures {
   double mtbf_hours = 0;  ///< mean time between failures of one device
   Count devices = 1;
-  Seconds checkpoint;  ///< stall per checkpoint
+  Seconds checkpoint;  ///< time that a checkpoint stalls the run
   Seconds restart;     ///< time from a failure until work resumes
 };
 /// Mean time between failures of any device.

@@ -7,7 +7,7 @@
 ///
 /// N parameters (Kaplan: without embedding, positions and head; the others: all), D training tokens, C training FLOPs.
 /// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token on the data and tokenizer of the
-/// paper, so only differences and optima carry over to other data sets.
+/// paper, so only differences and optima carry over to other datasets.
 
 #include <array>
 #include <optional>
@@ -22,15 +22,15 @@ constexpr double training_flops(double params, double tokens) { return 6 * param
 /// L(N, D) = irreducible + params_scale / N^params_exponent + tokens_scale / D^tokens_exponent
 struct LossFit {
   std::string_view name, source, note;
-  double irreducible = 0;                           ///< E
-  double params_scale = 0, tokens_scale = 0;        ///< A, B
-  double params_exponent = 0, tokens_exponent = 0;  ///< alpha, beta
+  double irreducible = 0;                           ///< E in the papers
+  double params_scale = 0, tokens_scale = 0;        ///< A and B in the papers
+  double params_exponent = 0, tokens_exponent = 0;  ///< alpha and beta in the papers
 };
 
 /// N = params (C / compute)^params_exponent, D = C / 6N: a law for the split of a budget, without a loss.
 struct SplitFit {
   std::string_view name, source, note;
-  double compute = 0, params = 0;  ///< a point on the law
+  double compute = 0, params = 0;  ///< compute and parameters of a point on the law
   double params_exponent = 0;
   constexpr double tokens() const { return compute / (6 * params); }
   constexpr double tokens_exponent() const { return 1 - params_exponent; }

@@ -15,22 +15,23 @@ struct KernelCounts {
 
 struct Software {
   // Ratios of bytes moved by kernels to bytes counted in calc/cost/cost.hpp.
-  double elementwise = 1;  ///< element-wise operators, lookups, losses
-  double norm = 1;         ///< norms
-  double scores = 1;       ///< stored attention scores
-  double permuted = 1;     ///< operators that move tokens to and from experts: routing, dispatch, combination
+  double elementwise = 1;  ///< byte ratio of element-wise operators, lookups and losses
+  double norm = 1;         ///< byte ratio of norms
+  double scores = 1;       ///< byte ratio of stored attention scores
+  double permuted = 1;     ///< byte ratio of routing, dispatch and combination, which move tokens to and from experts
   KernelCounts kernels{};
-  bool loops_experts = false;  ///< an expert matmul launches one kernel per expert that has tokens
+  bool loops_experts = false;  ///< whether an expert matmul launches one kernel per expert that has tokens
   double experts = 1;          ///< fraction of the matmul rate that expert matmuls reach
   double naive_products = 1;   ///< fraction of the matmul rate that the matmuls of a naive attention core reach
   // Seconds of the host (CPU), which runs concurrently with the device.
-  Seconds kernel{};      ///< to launch a kernel
-  Seconds collective{};  ///< to start a collective, per tensor-parallel rank
-  Seconds step{};        ///< per training step or inference pass, without overlap: data, clipping, sampling
+  Seconds kernel{};      ///< time to launch a kernel
+  Seconds collective{};  ///< time to start a collective, per tensor-parallel rank
+  Seconds step{};        ///< time per training step or inference pass, not overlapped: data, clipping, sampling
   // Hidden fractions of overlappable communication.
-  double hidden_tensor = 0;      ///< tensor-parallel, overlapped with the matmuls that it belongs to
-  double hidden_by_weights = 0;  ///< tensor-parallel in backward, overlapped with independent weight gradients
-  double hidden_overlapped = 1;  ///< all other communication, overlapped with work that does not depend on it
+  double hidden_tensor = 0;      ///< fraction of tensor-parallel communication hidden by the matmuls that it belongs to
+  double hidden_by_weights = 0;  ///< fraction of tensor-parallel communication hidden by independent weight gradients
+                                 ///< in backward
+  double hidden_overlapped = 1;  ///< fraction of all other communication hidden by work that does not depend on it
   /// Fractions of the time of an inter-stage message during which sender and receiver stall, per chunk slot: with one
   /// chunk per rank, and with several. 0: messages are fully overlapped.
   double waits_to_send = 0, waits_to_send_chunks = 0;

@@ -46,7 +46,7 @@ void for_each_stretch(Count from, Count to, const F& f, const Visit& visit) {
   for_each_stretch(middle + 1, to, f, visit);
 }
 
-/// The same for a function that may jump at the start of each attention chunk.
+/// Like the overload above, for a function that may also jump at the start of each attention chunk.
 template <typename F, typename Visit>
 void for_each_stretch(Count from, Count to, const Reach& reach, const F& f, const Visit& visit) {
   for (Count end = 0; from <= to; from = end + 1) {

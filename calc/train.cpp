@@ -16,7 +16,7 @@ TrainingFlops training_flops(const WholeFlops& all) {
 
 TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition) {
   if (!recomputes_block(plan)) return training_flops(prices.whole);
-  WholeFlops all = prices.whole;  // as if all layers were recomputed
+  WholeFlops all = prices.whole;  // the FLOPs as if all layers were recomputed
   for (std::size_t k = 0; k < prices.kinds.size(); ++k) {
     const LayerKind& kind = prices.kinds[k];
     Count once = kind.count;

@@ -19,7 +19,7 @@ struct TrainingFlops {
   Flops recompute{};       ///< recomputed forward work: modules (selective), some or all blocks (full)
   Flops model_total{};     ///< forward + backward
   Flops hardware_total{};  ///< model_total + recompute
-  Flops executed{};        ///< executed by the kernels
+  Flops executed{};        ///< FLOPs executed by the kernels
 };
 TrainingFlops training_flops(const WholeFlops& all);
 TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& layout = {},
@@ -62,10 +62,10 @@ struct TrainEstimate {
   Count fullest = 0;
   Partition partition;
   TrainingFlops flops;  ///< FLOPs of one micro-batch for the whole model
-  StepTime bound;       ///< at the datasheet's rates
-  StepTime estimate;    ///< at measured or stated efficiencies; otherwise equal to `bound`
+  StepTime bound;       ///< step time at the datasheet's rates
+  StepTime estimate;    ///< step time at measured or stated efficiencies; otherwise equal to `bound`
   bool estimated = false;
-  Count tokens = 0;  ///< tokens in one optimizer step, over all replicas
+  Count tokens = 0;  ///< number of tokens in one optimizer step, over all replicas
 };
 
 /// Workspace for assembling steps; reusing it avoids allocations.
@@ -73,13 +73,13 @@ class StepWorkspace {
  public:
   /// The model chunks at one set of rates. Consecutive chunks with the same rows form a class.
   struct Chunks {
-    std::vector<std::size_t> classes;   ///< by chunk
-    std::vector<ChunkSeconds> seconds;  ///< by class
-    std::vector<Spent> spent;           ///< by class: RowTimes::spent_in()
-    std::vector<ChunkTime> times;       ///< by chunk, as are sends and ready
+    std::vector<std::size_t> classes;   ///< class of each chunk
+    std::vector<ChunkSeconds> seconds;  ///< seconds of each class
+    std::vector<Spent> spent;           ///< RowTimes::spent_in() of each class
+    std::vector<ChunkTime> times;       ///< times of each chunk; sends and ready are also by chunk
     std::vector<Seconds> sends, ready;
   };
-  std::array<Chunks, 2> chunks;  ///< at the datasheet's rates, and at the estimated ones
+  std::array<Chunks, 2> chunks;  ///< the chunks at the datasheet's rates, and at the estimated ones
   MakespanWorkspace pipeline;
 };
 
@@ -113,7 +113,7 @@ BothStepTimes both_steps(const Prices& prices, const Plan& plan, const Layout& l
                          const Partition& partition, const RowTimes& bound, const RowTimes& estimate,
                          StepWorkspace& room);
 
-/// Total seconds of one of both_steps(), up to rounding, computed in half the time.
+/// Total seconds of the step that both_steps() returns for these rates, up to rounding, in half the computing time.
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepWorkspace& room);
 

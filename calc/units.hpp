@@ -10,9 +10,9 @@
 
 namespace llmcalc {
 
-using Count = std::int64_t;        ///< number of parameters, tokens, dimensions, ranks, ...: the name of a field
-                                   ///< states which
-using Int128 = unsigned __int128;  ///< FLOPs: a training run exceeds 2^64
+using Count = std::int64_t;        ///< a count of parameters, tokens, dimensions or ranks; the name of a field states
+                                   ///< which
+using Int128 = unsigned __int128;  ///< integer for FLOPs, which exceed 2^64 in a training run
 
 /// Thrown when a count or a number of bytes exceeds 2^63, or a number of FLOPs exceeds 2^128.
 struct Overflow : std::overflow_error {

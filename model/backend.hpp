@@ -43,7 +43,7 @@ using Out = void*;
 struct Positions {
   Count queries = 1, past = 0;
   const Rotary* rotary = nullptr;
-  Count apart = 1;  ///< position difference between consecutive rows: tokens per pooled key
+  Count apart = 1;  ///< position difference between consecutive rows: the number of tokens per pooled key
   const DocumentRange* documents =
       nullptr;  ///< each token's document in a sequence; positions restart in every document; null: one document
   /// Position of query token t.
@@ -58,7 +58,7 @@ struct Ids {
 };
 
 /// Relative position biases, added to the scores. For head h, query i and key j: element (i keys + j) heads + h; in a
-/// step with one query, element r heads + h of the table, where r is the key's distance range. Null: no bias.
+/// step with one query, element r heads + h of the table, where r is the key's distance bucket. Null: no bias.
 struct RelativeInputs {
   const void* numbers = nullptr;
   bool is_table = false;
@@ -69,13 +69,13 @@ struct RelativeInputs {
 struct AttentionInputs {
   HeadView q, q_rope, k, k_rope, v;
   HeadView pooled = {};  ///< keys of token groups, which are also the values (Attention::pooled)
-  Count rope_dim = 0;    ///< part of qk_dim that is stored in q_rope and k_rope
+  Count rope_dim = 0;    ///< number of the qk_dim elements that are stored in q_rope and k_rope
   double scale = 1;      ///< factor on the scores
   double cap = 0;        ///< scores s become cap tanh(s / cap); 0: uncapped
   const void* sinks = nullptr;
   bool alibi = false;
   const ChosenIndex* chosen = nullptr;  ///< chosen indices of every query; null: all keys in reach
-  Count indices = 0;                    ///< indices chosen per query
+  Count indices = 0;                    ///< number of indices chosen per query
   const DocumentRange* documents =
       nullptr;  ///< document of every token, which bounds its attention; null: one document
   RelativeInputs relative = {};
@@ -84,8 +84,8 @@ struct AttentionInputs {
 /// Buffers that the attention core saves for backward, by implementation.
 struct AttentionSaved {
   Out scores = nullptr;         ///< naive with SoftmaxStore::seed: scores before softmax
-  Out probabilities = nullptr;  ///< naive: after softmax
-  Out dropped = nullptr;        ///< naive with dropout: after dropout
+  Out probabilities = nullptr;  ///< naive: probabilities after softmax
+  Out dropped = nullptr;        ///< naive with dropout: probabilities after dropout
   Out mask = nullptr;           ///< naive with dropout: one byte per probability
   Out log_sum_exp = nullptr;    ///< flash: wide, one per row and head; optional in inference
 };
@@ -106,7 +106,7 @@ struct NaiveSaved {
 struct Dropout {
   double p = 0;
   std::uint64_t key = 0;
-  /// Inputs of the key; see dropout_key.
+  /// Inputs from which dropout_key() computes the key.
   std::uint64_t seed = 0, steps = 0, stream = 0;
   const std::uint64_t* moved = nullptr;  ///< a recording's pointer to the key in the backend's memory
 };
@@ -120,7 +120,7 @@ inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t steps, std::u
 /// Destinations of the gradients of AttentionInputs' tensors. The gradient of the sinks is wide.
 struct AttentionGradients {
   HeadView q, q_rope, k, k_rope, v, pooled = {};
-  bool add_keys = false;  ///< accumulate key and value gradients: other layers also read the keys and values
+  bool add_keys = false;  ///< whether to accumulate the gradients of keys and values, which other layers also read
   void* sinks = nullptr;
   void* relative = nullptr;  ///< gradient of the relative position biases, summed over all sequences
 };
@@ -130,19 +130,19 @@ struct AttentionGradients {
 struct LinearView {
   In x = nullptr, weight = nullptr, bias = nullptr;
   Count x_stride = 0;               ///< row stride of x in elements; 0: shape.in
-  bool wide_output = false;         ///< y is wide: training logits
+  bool wide_output = false;         ///< whether y is wide, as for training logits
   In choice = nullptr;              ///< routed: the router's choice (rows / top_k, groups), see Backend::route
-  Count head_rows = 0;              ///< absorbed: weight rows per head; this matmul uses a part of them
-  Count weight_offset = 0;          ///< absorbed: first row used
-  bool transposed = false;          ///< absorbed: y = x W instead of x W'
+  Count head_rows = 0;              ///< absorbed: number of weight rows per head, of which this matmul uses a part
+  Count weight_offset = 0;          ///< absorbed: first weight row used
+  bool transposed = false;          ///< absorbed: whether y = x W instead of x W'
   Count x_head = 0, y_head = 0;     ///< absorbed: head strides in elements
-  bool add_weight_gradient = true;  ///< false: dw is still empty and is overwritten
+  bool add_weight_gradient = true;  ///< whether to add to dw; false: dw is still empty and is overwritten
 };
 
 struct NormView {
   In x = nullptr, weight = nullptr, bias = nullptr;
-  Count heads = 1;     ///< consecutive weight rows, one per head with its own weights (qk-norms)
-  Count x_stride = 0;  ///< row stride in elements; 0: width
+  Count heads = 1;     ///< number of consecutive weight rows: one per head with its own weights (qk-norms)
+  Count x_stride = 0;  ///< row stride of x in elements; 0: width
   double epsilon = 1e-5;
   double offset = 0;  ///< added to every weight: 1 if weights are stored minus 1
 };
@@ -150,10 +150,10 @@ struct NormView {
 /// Inputs that change between replays of the same operators on the same tensors.
 struct Moving {
   std::vector<std::span<const std::int64_t>> tokens = {};  ///< all host arrays of ids and targets; lengths are fixed
-  Count past = 0;                                          ///< `past` of every Positions and Attention
+  Count past = 0;                                          ///< value of `past` in every Positions and Attention
   std::uint64_t steps = 0;                                 ///< first Dropout::steps of the recording
-  double rate = 0;                                         ///< OptimizerStep::rate
-  Count step = 0;                                          ///< OptimizerStep::step
+  double rate = 0;                                         ///< OptimizerStep::rate of the update
+  Count step = 0;                                          ///< OptimizerStep::step of the update
 };
 
 /// A backend's recording (a captured graph) of a sequence of operators. Must be destroyed before its tensors.
@@ -201,7 +201,7 @@ class Backend : public ArenaMemory {
   /// losses.
   virtual bool runs_modules() const { return true; }
   virtual Bytes capacity() const = 0;                     ///< total device memory; 0: unknown
-  virtual Bytes available() const { return capacity(); }  ///< unused device memory
+  virtual Bytes available() const { return capacity(); }  ///< bytes of unused device memory
 
   virtual void upload(Out to, const void* from, Bytes bytes) = 0;
   virtual void download(void* to, In from, Bytes bytes) = 0;
@@ -229,7 +229,8 @@ class Backend : public ArenaMemory {
 
   virtual void attention(const Attention&, const AttentionInputs&, AttentionImpl, const Dropout&, const AttentionSaved&,
                          Out o) = 0;
-  /// `o`: the output (flash). `scratch`: a buffer of the scores' size (naive).
+  /// `o`: output of the forward pass, for flash attention. `scratch`: buffer of the size of the scores, for naive
+  /// attention.
   virtual void attention_gradient(const Attention&, const AttentionInputs&, AttentionImpl, const Dropout&,
                                   const AttentionSaved&, In o, In d_o, Out scratch, const AttentionGradients&) = 0;
 

@@ -21,7 +21,7 @@ struct DecodingStep;
 struct CachedRows {
   Tensor data;
   Count slots = 0, heads = 0, width = 0;
-  std::optional<DType> format = {};             ///< quantized format
+  std::optional<DType> format = {};             ///< format of quantized values; absent: not quantized
   std::shared_ptr<Unpacked> numbers = nullptr;  ///< dequantized values while a layer runs; shared by all layers
   explicit operator bool() const { return data != nullptr; }
   CodedShape coded() const { return {*format, 1, width, true}; }
@@ -36,21 +36,21 @@ struct CacheCodes {
 struct LayerCache {
   CachedRows k, v;  ///< grouped: heads of keys and of values; latent: k holds the latent rows; expanded: k holds values
                     ///< and keys without positions, v the rotary keys of every head
-  CachedRows index_keys;  ///< an indexer's keys; if pooled, as many as in `pooled`
-  Count capacity = 0;     ///< slots
+  CachedRows index_keys;  ///< an indexer's keys; if pooled, with `groups` slots
+  Count capacity = 0;     ///< number of slots
   CachedRows pooled;      ///< keys of complete token groups; empty without pooling
-  Count groups = 0;       ///< slots of pooled keys
+  Count groups = 0;       ///< number of slots of pooled keys
   std::map<std::string_view, Tensor>
-      states;  ///< by operator: a recurrence's state, or the last inputs of a convolution or shift
+      states;  ///< states by operator: a recurrence's state, or the last inputs of a convolution or shift
   std::optional<Positions> positions =
       {};  ///< positions of rows written in one pass (an encoder's); absent: the pass's positions
 };
 
 class Cache {
  public:
-  /// Allocates all layers for `tokens` tokens per sequence. `expanded`: latent attention caches heads instead of
-  /// latent rows, both parts in one format. `encoded`: number of tokens that an encoder reads; the other tokens
-  /// follow the decoder's start token. `modules`: MTP modules, whose layers follow the model's.
+  /// Allocates all layers for `tokens` tokens per sequence. `expanded`: whether latent attention caches heads, with
+  /// both parts in one format, instead of latent rows. `encoded`: number of tokens that an encoder reads; the other
+  /// tokens follow the decoder's start token. `modules`: number of MTP modules, whose layers follow the model's.
   Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens,
         Count encoded = 0, Count modules = 0, const CacheCodes& codes = {})
       : backend_(backend),
@@ -70,7 +70,7 @@ class Cache {
         if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->cross)
           add_cross(cross, *a);
         else if (a != nullptr && a->caches() && !layer.k)
-          add(layer, *a);  // once: the halves of a shortcut block are identical
+          add(layer, *a);  // only once: both halves of a shortcut block are identical
         if (const IndexScores* a = std::get_if<IndexScores>(&op.shape);
             a != nullptr && !layer.index_keys && a->pooled == 0)
           layer.index_keys = rows(op.name, index_numbers_, tokens, 1, a->width);
@@ -161,7 +161,7 @@ class Cache {
   std::vector<LayerCache> layers_, cross_;
 
  public:
-  std::shared_ptr<DecodingStep> decoding;  ///< reused for every token; destroyed before the layers
+  std::shared_ptr<DecodingStep> decoding;  ///< decoding step, reused for every token; destroyed before the layers
 };
 
 }  // namespace llmcalc::model

@@ -14,7 +14,7 @@ namespace llmcalc::model {
 
 /// Hardware counts of a range: executed work, including padded and masked tiles.
 struct RangeCount {
-  std::string range;                    ///< "forward"
+  std::string range;                    ///< name of the range, "forward"
   double tensor_flops = 0;              ///< FLOPs of the tensor cores, in the backend's format; a multiply-add counts 2
   std::optional<double> read, written;  ///< bytes from and to DRAM, if the chip counts them
   Seconds time;                         ///< time while counting, which slows the run; not a speed measurement
@@ -34,9 +34,9 @@ struct UsedMemory {
 
 /// A device's memory. The terms add up to `used`; the last one is the unexplained remainder.
 struct DeviceMemory {
-  Bytes used;                          ///< by all processes, as reported by the driver
-  Bytes overhead;                      ///< outside the tensor pool: context, libraries, kernels
-  std::vector<UsedMemory> workspaces;  ///< in the pool while the device is open
+  Bytes used;                          ///< bytes used by all processes, as reported by the driver
+  Bytes overhead;                      ///< bytes outside the tensor pool: context, libraries, kernels
+  std::vector<UsedMemory> workspaces;  ///< workspaces in the pool while the device is open
   std::vector<UsedMemory> terms;       ///< full breakdown, including workspaces
 };
 
@@ -46,33 +46,35 @@ struct Board {
   std::optional<double> sm_clock, sm_clock_max, memory_clock, memory_clock_max;
   std::optional<double> watts, watts_limit, celsius;
   std::optional<std::vector<std::string>> throttled;  ///< reasons for clocks below the maximum: "power cap"
-  std::optional<Bytes> reserved;                      ///< by driver and firmware; unavailable to programs
-  std::optional<int> other_processes;                 ///< other processes computing on the board
+  std::optional<Bytes> reserved;                      ///< memory reserved by driver and firmware; unavailable to
+                                                      ///< programs
+  std::optional<int> other_processes;                 ///< number of other processes computing on the board
 };
 
 /// One run of an operator in bf16.
 struct TensorOp {
   Shape shape;
   bool backward = false;
-  Flops flops = {};  ///< 2 per multiply-add of its dimensions
+  Flops flops = {};  ///< FLOPs, 2 per multiply-add of its dimensions
   AttentionImpl attention = AttentionImpl::flash;
   std::optional<AttentionCore> core = {};  ///< the attention core that ran; absent: unknown
 };
 
 enum class WorkKind : std::uint8_t {
-  products,  ///< matmuls with sizes that fill tiles, or with too few rows for tensor cores: work known exactly
-  padded,    ///< matmuls of other sizes, executed in whole tiles, and of experts, whose row counts depend on data
+  products,  ///< matmuls whose work is known exactly: sizes that fill tiles, or too few rows for tensor cores
+  padded,    ///< matmuls whose work depends on padding or data: other sizes, executed in whole tiles, and matmuls of
+             ///< experts
   attention  ///< the attention core
 };
 
 /// Tensor-core work in one run of an operator.
 struct TensorWork {
   WorkKind kind = WorkKind::products;
-  double flops = 0;  ///< a lower bound for padded matmuls
+  double flops = 0;  ///< FLOPs; a lower bound for padded matmuls
 };
 
 struct Version {
-  std::string of, version;  ///< "cuBLASLt", "13.1.0"
+  std::string of, version;  ///< component and version, "cuBLASLt", "13.1.0"
 };
 
 class Instruments {
@@ -97,8 +99,8 @@ class Instruments {
 
   /// Frees unused memory of the tensor pool and of recorded steps, and resets the peak.
   virtual void reset_memory() = 0;
-  /// Call after everything has run once: memory added outside the pool since the device was opened is then attributed
-  /// to kernels.
+  /// To be called after everything has run once: memory added outside the pool since the device was opened is then
+  /// attributed to kernels.
   virtual void kernels_loaded() = 0;
   /// `arena`: peak bytes of tensors since reset_memory.
   virtual DeviceMemory memory(Bytes arena) = 0;

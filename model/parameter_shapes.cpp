@@ -45,7 +45,7 @@ class Shapes {
     if (a_.per_layer.width > 0) layer_inputs();
     if (a_.altup) matrix("embedding.streams", a_.hidden, a_.hidden, false, Start::normal, a_.streams - 1);
   }
-  /// Adds one bias per head and distance range, with separate tables for the encoder and for the other stack.
+  /// Adds one bias per head and distance bucket, with separate tables for the encoder and for the other stack.
   void distances() {
     if (a_.bidirectional) matrix("embedding.encoder_distances", a_.position_rows, a_.heads, false);
     const Mixer& own = a_.mixer(a_.mixers.size());
@@ -97,7 +97,7 @@ class Shapes {
   void layer(Count i, const LayerKind& kind) {
     for (Count half = 0; half < (kind.half ? 1 : halves(a_)); ++half) part(i * halves(a_) + half, kind);
   }
-  /// Adds a layer, or one half of it.
+  /// Adds a layer, or one half of a shortcut block.
   void part(Count i, const LayerKind& kind) {
     if (kind.repeats) return;
     prefix_ = "layers." + std::to_string(i) + ".";
@@ -187,7 +187,7 @@ class Shapes {
     if (a_.sub_norms) scale("attn.sub_norm", m.attention_width(), false);
     gate_and_out(m);
   }
-  /// Adds W_up norm(W_down x), with `width` values over all heads.
+  /// Adds the matrices and the norm of W_up norm(W_down x), with `width` values over all heads.
   void low_rank_queries(const Mixer& m, Count width) {
     matrix("attn.q_down", m.latent.q_rank, a_.hidden, m.qkv_bias);
     scale("attn.q_norm", m.latent.q_rank, false);

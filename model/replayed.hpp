@@ -89,7 +89,7 @@ class StepReport {
 
 /// A training step and the settings it was recorded with.
 struct TrainingStep {
-  Settings settings;  ///< with `steps` 0
+  Settings settings;  ///< settings with `steps` 0
   OptimizerSettings optimizer;
   std::weak_ptr<Buffer> gradient;  ///< gradient of the first parameter
   StepReport report;

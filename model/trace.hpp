@@ -16,10 +16,10 @@ struct Ran {
   std::string_view name;
   Shape shape;
   Direction direction;
-  Count layer;  ///< -1: embedding or head
+  Count layer;  ///< layer index; -1: embedding or head
   Flops flops;
   Seconds time;
-  Count beside = 0;  ///< operations outside matmuls and attention, if counted
+  Count beside = 0;  ///< number of operations outside matmuls and attention, if counted
 };
 struct Trace : std::vector<Ran> {
   /// Called immediately before and after an operator, when all earlier calls have completed.

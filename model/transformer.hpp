@@ -19,10 +19,10 @@ struct Batch {
 /// features that either of them lacks (recurrences on a GPU, for example).
 const Arch& runnable(const Arch& arch, const Backend& backend);
 
-/// Greedy decisions of a drafting pass.
+/// Tokens that a drafting pass chooses greedily.
 struct Drafts {
-  Count saved = 0;  ///< tokens kept: all of a prompt; otherwise the first token, which is certain, and the drafts up to
-                    ///< the first that the model rejects in any sequence
+  Count saved = 0;  ///< number of tokens kept: all of a prompt; otherwise the first token, which is certain, and the
+                    ///< drafts up to the first that the model rejects in any sequence
   std::vector<std::int64_t> tokens;  ///< (sequences, 1 + modules): the next token, and drafts of the ones after it
 };
 
@@ -37,7 +37,7 @@ class Transformer {
   Arena& arena() { return arena_; }
   Backend& backend() { return backend_; }
   void watch(const std::atomic<bool>* stop) { stop_ = stop; }
-  /// Weight updates so far, as counted by the optimizer's bias correction.
+  /// Number of weight updates so far, as counted by the optimizer's bias correction.
   Count updates() const { return updates_; }
   void set_updates(Count n) { updates_ = n; }
 

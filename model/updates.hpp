@@ -19,9 +19,10 @@ namespace llmcalc::model {
 struct OptimizerStep {
   Optimizer optimizer = Optimizer::adam;
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0, momentum = 0.9;
-  Count step = 1;                  ///< starts at 1; for bias correction
-  Count iterations = 5;            ///< Newton-Schulz iterations
-  const double* factor = nullptr;  ///< see Backend::multiply_by; already applied to the gradient
+  Count step = 1;                  ///< number of the step, from 1 on; for bias correction
+  Count iterations = 5;            ///< number of Newton-Schulz iterations
+  const double* factor = nullptr;  ///< clipping factor, already applied to the gradient; NaN: the update is skipped
+                                   ///< (see Backend::multiply_by)
   /// adam8bit: for all parameters in sequence, quantized first moments, quantized second moments, then float32 scales
   /// of both, one per coded_block values (arXiv:2110.02861).
   void* coded = nullptr;
@@ -35,9 +36,9 @@ struct ParameterUpdate {
   Count n = 0;
   void *gradient = nullptr, *weight = nullptr;
   void* master = nullptr;  ///< exact weights; `weight` is a rounded copy; may be null
-  void* first = nullptr;   ///< first moment, or velocity
-  void* second = nullptr;  ///< second moment
-  bool decays = true;      ///< weight decay applies
+  void* first = nullptr;   ///< first moments, or velocities
+  void* second = nullptr;  ///< second moments
+  bool decays = true;      ///< whether weight decay applies
   /// Matrices (out, in), each updated as a whole by Muon, or by Adafactor with row and column states; out 0: updated
   /// element by element.
   Count groups = 1, out = 0, in = 0;

@@ -49,7 +49,7 @@ void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::ui
 
 namespace {
 
-/// Calls f(first, values) for segments of n values that fit in cache.
+/// Divides n values into segments that fit in cache, and calls f(first, values) for each.
 template <typename F>
 void each_stretch(Count n, const F& f) {
   constexpr Count block = 1 << 18;

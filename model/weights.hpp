@@ -17,11 +17,11 @@ namespace llmcalc::model {
 
 /// The initial values of a weight.
 enum class Start : std::uint8_t {
-  normal,    ///< mean 0, deviation 0.02 (GPT-2)
-  residual,  ///< deviation 0.02 / sqrt(2 layers), for outputs added to the residual stream (GPT-2)
+  normal,    ///< mean 0, standard deviation 0.02 (GPT-2)
+  residual,  ///< standard deviation 0.02 / sqrt(2 layers), for outputs added to the residual stream (GPT-2)
   one,
   zero,
-  half,  ///< token-shift shares: equal parts of a token and the previous one
+  half,  ///< token-shift coefficients: equal parts of a token and the previous one
   step   ///< short_step, the bias of a recurrence's step
 };
 
@@ -49,9 +49,9 @@ ParameterFormats parameter_formats(const Arch& arch, const Plan& plan);
 struct Parameter {
   ParameterShape shape;
   Tensor value, gradient, master, first, second;  ///< null if unused; first and second: moments or momentum
-  bool blank = false;                             ///< the gradient is zero but not yet written
+  bool blank = false;                             ///< whether the gradient is zero but not yet written
   std::optional<DType> format = {};               ///< format of a quantized `value`
-  bool whole = false;                             ///< each matrix is updated as a whole (ParameterUpdate)
+  bool whole = false;                             ///< whether each matrix is updated as a whole (ParameterUpdate)
   Count elements() const { return shape.elements(); }
   /// Whether weight decay applies: to matrices, not vectors.
   bool decays() const { return shape.in > 0; }
@@ -77,8 +77,8 @@ class Weights {
   void* coded_moments() const { return data(coded_moments_); }
   /// Marks all gradients as zero. The first operator to accumulate into one may overwrite it if it clears `blank`.
   void zero_gradients();
-  /// Writes the zeros of all blank gradients. sum() does so for one parameter and returns its gradient for
-  /// accumulation, or null.
+  /// Writes the zeros of all blank gradients. sum() does so for one parameter and returns its gradient, to be
+  /// accumulated into; null if it has no gradient.
   void fill_blanks();
   void* sum(Parameter* p);
   /// Whether gradients are in the backend's format. If so, each gradient rule's sum is added with rounding.
@@ -135,7 +135,7 @@ class Weights {
   Tensor coded_moments_;
   std::deque<Parameter> all_;
   std::map<std::string, Parameter*, std::less<>> by_name_;
-  std::map<std::string, Unpacked, std::less<>> numbers_;  ///< dequantized, by kind
+  std::map<std::string, Unpacked, std::less<>> numbers_;  ///< dequantized values, by kind of weight
 };
 
 }  // namespace llmcalc::model

@@ -39,7 +39,7 @@ struct Evaluated {
 Evaluated evaluate(const Space& space, const Candidate& c);
 
 /// The memory term that grows most from plan `a` to plan `b`, and its growth; negative if every term shrinks.
-/// GrownPart: the same for the parts of the step.
+/// GrownPart: the same for the parts of a step's time.
 struct GrownTerm {
   HeldTerm term = HeldTerm::weights;
   Bytes by{};

@@ -314,7 +314,7 @@ void KeySearch::price_sharded(Zero zero) {
 
 /// Lower bound on the seconds until all gradients are reduced: the bound of calc/pipeline/bound.hpp, plus the
 /// reduction after a rank's last backward. If ranks update without waiting for each other, the slowest rank
-/// determines it. With Zero::none and without `sums`, it bounds all ZeRO stages, which only add stalls. Under
+/// determines the bound. With Zero::none and without `sums`, it bounds all ZeRO stages, which only add stalls. Under
 /// offload, each ZeRO stage needs its own bound, because higher stages have smaller shards.
 Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   price_sharded(zero);
@@ -354,8 +354,8 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
 }
 
 /// Lower bound on the seconds of the optimizer pass, on the device and the host: the time of the rank with the most
-/// work. If ranks update without waiting for each other, any rank may determine the step, so it is the time of the
-/// rank with the least work.
+/// work. If ranks update without waiting for each other, any rank may determine the step, so the bound is the time of
+/// the rank with the least work.
 Seconds KeySearch::least_update() const {
   const Rates& rates = rates_of(*prices_, efficiency_);
   InplaceVector<Seconds, max_layers> all;

@@ -29,7 +29,7 @@ class KeySearch {
   /// A class of model chunks with its prices.
   struct PricedClass {
     ChunkAlive alive{};
-    std::array<ChunkSeconds, 4> seconds{};  ///< by ZeRO stage
+    std::array<ChunkSeconds, 4> seconds{};  ///< seconds under each ZeRO stage
   };
   /// A rank that may be the fullest: its states and live tensors.
   struct PricedRank {
@@ -73,34 +73,35 @@ class KeySearch {
   Front front_;
   SearchCounts counts_;
   Stagings stagings_;
-  std::map<Count, std::vector<Run>> runs_;  // by number of stages
+  std::map<Count, std::vector<Run>> runs_;  // runs to try, by number of stages
   StepWorkspace room_;
-  /// The smallest micro-batch size known to exceed the memory with any schedule, by all other choices.
+  /// For each combination of the other choices, the smallest micro-batch size known to exceed the memory with any
+  /// schedule.
   std::map<Candidate, Count, decltype(&simpler)> too_large_{simpler};
 
   // State of the current key:
   Candidate key_, now_;
-  std::array<std::optional<Prices>, 2> priced_;  // by whether gradients are accumulated
+  std::array<std::optional<Prices>, 2> priced_;  // prices without and with accumulated gradients
   // State of the current number of stages:
   Plan plan_;
   Layout layout_;
   const Prices* prices_ = nullptr;
   Efficiency efficiency_ = Efficiency::full;
-  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // by how states are sharded, if at all, and by
+  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // row times by sharding of states, if any, and
                                                                 // efficiency
-  std::array<std::optional<RowCosts>, 4> costs_;                // by the ZeRO stage whose stalls they include
-  std::array<std::optional<Links>, 2> links_;                   // by efficiency
+  std::array<std::optional<RowCosts>, 4> costs_;                // row costs by the ZeRO stage whose stalls they include
+  std::array<std::optional<Links>, 2> links_;                   // links for each efficiency
   std::vector<Zero> zeros_;
   std::array<bool, 4> excluded_{};  // ZeRO stages that exceed the memory with any schedule
   // State of the current schedule and number of chunks:
   Staging* staging_ = nullptr;
   Count staging_chunks_ = 0;
   bool staging_is_v_ = false;
-  bool splits_ = false;              // schedules compute weight gradients separately
+  bool splits_ = false;              // whether the schedule computes weight gradients separately
   Zero staging_waits_ = Zero::none;  // the ZeRO stage whose stalls the layer costs of the partition include
   std::vector<PricedClass> classes_;
-  std::array<bool, 4> sharded_{};  // ZeRO stages for which the classes have seconds
-  std::vector<HeldSums> held_;     // by kind of rank
+  std::array<bool, 4> sharded_{};  // ZeRO stages for which the classes' seconds are computed
+  std::vector<HeldSums> held_;     // sums over the rows of each kind of rank
   std::vector<PricedRank> ranks_;
 };
 

@@ -18,8 +18,8 @@ inline constexpr auto choices<Largest> =
 
 struct LargestQuestion {
   Largest of = Largest::sequence;
-  bool batch_follows = false;  ///< micro_batch: a step has one micro-batch per device, instead of the batch of the
-                               ///< space
+  bool batch_follows = false;  ///< for micro_batch: whether a step has one micro-batch per device instead of the batch
+                               ///< of the space
 };
 /// The space with the quantity set to `value`.
 Space with_value(const Space& space, const LargestQuestion& q, Count value);
@@ -36,11 +36,11 @@ struct TriedValue {
 };
 struct LargestFound {
   std::optional<Count> value{};   ///< absent: none of the values tried fits
-  bool any = false;               ///< for batch: any larger batch also fits, because it does not increase the number of
-                                  ///< micro-batches in flight
-  bool bounded = false;           ///< the upper limit was reached: learned positions, or max_layers
-  std::vector<TriedValue> tried;  ///< in the order of the trials
-  bool stopped = false;           ///< the search was stopped early: `value` is the largest value known to fit
+  bool any = false;               ///< for batch: whether any larger batch also fits, because it does not increase the
+                                  ///< number of micro-batches in flight
+  bool bounded = false;           ///< whether the upper limit was reached: learned positions, or max_layers
+  std::vector<TriedValue> tried;  ///< values tried, in order of the trials
+  bool stopped = false;           ///< whether the search was stopped early: `value` is the largest value known to fit
 };
 /// Finds the largest value: doubles or halves a typical value, then narrows the gap to 1, or for sequences to a 64th of
 /// the length. For a given batch, the micro-batch is a divisor of the batch; divisors are tried from the largest

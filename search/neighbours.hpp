@@ -12,7 +12,7 @@ inline constexpr std::array<std::string_view, 10> change_names{
     "tp", "sp", "cp", "ep", "pp", "chunks", "micro-batch", "recompute", "zero", "schedule"};
 
 enum class Verdict : std::uint8_t {
-  impossible,  ///< see the objection
+  impossible,  ///< cannot run; the objection gives the reason
   too_large,   ///< does not fit
   slower,      ///< fits but takes longer
   larger,      ///< fits and is no slower, but takes more memory (if the objective is memory or the times are equal)

@@ -41,8 +41,8 @@ Seconds run_time(const Space& space, const Found& f, double tokens);
 struct FewestGpus {
   std::optional<Found> found{};  ///< the best plan on the fewest devices that reach the goal; absent: no count tried
                                  ///< reaches it
-  std::vector<OfNumber> tried;   ///< in increasing order
-  bool stopped = false;          ///< the search was stopped early
+  std::vector<OfNumber> tried;   ///< counts tried, in increasing order
+  bool stopped = false;          ///< whether the search was stopped early
 };
 /// Tries powers of two and `most`, until the best plan for a count reaches the goal; then, in increasing order, every
 /// smaller count from `least` on for which a layout exists. Precondition: no count below `least` reaches the goal.

@@ -11,7 +11,7 @@ namespace llmcalc {
 /// A plan that fits, with its time and memory.
 struct Found {
   Candidate candidate{};
-  Seconds step{};  ///< at estimated efficiencies if known, otherwise at datasheet rates, as in train()
+  Seconds step{};  ///< step time at estimated efficiencies if known, otherwise at datasheet rates, as in train()
   Bytes peak{};
   double value = 0;  ///< value of the objective
   constexpr bool operator==(const Found&) const = default;

@@ -1,5 +1,5 @@
 #pragma once
-/// Reverse questions: the resources that a goal needs, and the largest workload that fits.
+/// Inverse queries: the resources that a goal needs, and the largest workload that fits.
 
 #include "search/numbers.hpp"
 
@@ -9,7 +9,7 @@ namespace llmcalc {
 struct Offer {
   std::optional<Found> best{};     ///< best plan by the objective, among those that meet the deadline if there is one
   std::optional<Found> fastest{};  ///< the fastest plan, whether or not it meets the deadline
-  bool stopped = false;            ///< the search was stopped early
+  bool stopped = false;            ///< whether the search was stopped early
 };
 /// Searches each device count. Precondition: the objective is not memory; then the best plan on a given number of
 /// devices is also the fastest.

@@ -17,7 +17,7 @@ struct SearchResult {
   std::vector<Found> best;   ///< best first; see Best
   std::vector<Found> front;  ///< Pareto front of time and memory; see Front
   SearchCounts counts;
-  bool stopped = false;  ///< the search was stopped early
+  bool stopped = false;  ///< whether the search was stopped early
 };
 
 /// When a search ends: after comparing all plans, or as soon as any plan fits; then the counts are incomplete.

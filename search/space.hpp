@@ -14,8 +14,8 @@ namespace llmcalc {
 /// The quantity by which plans are compared.
 enum class Objective : std::uint8_t {
   time,    ///< time per optimizer step
-  cost,    ///< per optimizer step: device-hours x price
-  energy,  ///< per optimizer step: device-seconds x watts, in joules
+  cost,    ///< cost per optimizer step: device-hours x price
+  energy,  ///< energy per optimizer step: device-seconds x watts, in joules
   memory   ///< peak of the fullest device
 };
 template <>
@@ -26,7 +26,7 @@ inline constexpr auto choices<Objective> =
 /// A plan in the search space: all choices that a search makes. Devices: tp x cp x pp x dp.
 struct Candidate {
   Count gpus = 1;
-  Count tp = 1, cp = 1, ep = 1, etp = 0, pp = 1, dp = 1;  ///< as in Layout
+  Count tp = 1, cp = 1, ep = 1, etp = 0, pp = 1, dp = 1;  ///< degrees of parallelism, as in Layout
   Count chunks = 1, micro_batch = 1;
   bool sp = false;
   Recompute recompute = Recompute::none;
@@ -56,7 +56,7 @@ inline constexpr std::array searched_schedules{Schedule::one_f_one_b, Schedule::
 struct Launchable {
   std::vector<Schedule> schedules{searched_schedules.begin(), searched_schedules.end()};
   bool tp = true, sp = true, cp = true, ep = true, pp = true;
-  std::array<bool, 4> zero{true, true, true, true}, zero_in_pipeline{true, true, true, true};  ///< by stage
+  std::array<bool, 4> zero{true, true, true, true}, zero_in_pipeline{true, true, true, true};  ///< supported stages
 };
 
 /// A model, the fixed part of its plan and layout, a cluster and an objective. The plan sets seq, global_batch,
@@ -69,7 +69,7 @@ struct Space {
   Cluster cluster{};
   std::vector<Count> gpus{};  ///< device counts to try
   Objective objective = Objective::time;
-  double price_per_hour = 1, watts = 1;  ///< per device
+  double price_per_hour = 1, watts = 1;  ///< price and power of one device
   Launchable launchable{};
   /// Whether the process of a plan with this peak of tensor bytes is expected to fit; empty: only tensors count.
   /// Called from all threads of a search, for plans that would enter its lists.
@@ -77,8 +77,8 @@ struct Space {
   std::vector<Count> blocks{};  ///< numbers of layers per chunk to recompute, tried in addition to all layers
   Fixed fixed{};
   std::size_t best = 10;       ///< number of plans to return
-  bool some_numbers = false;   ///< `gpus` leaves out possible device counts
-  bool offload_tried = false;  ///< offload was also tried, and no plan fits even with it
+  bool some_numbers = false;   ///< whether `gpus` omits possible device counts
+  bool offload_tried = false;  ///< whether offload was also tried, and no plan fits even with it
 };
 
 /// Applies a candidate's recomputation to a plan.
@@ -99,8 +99,8 @@ enum class Obstacle : std::uint8_t {
   none,
   devices,   ///< tp x cp x pp does not divide the number of devices
   batch,     ///< micro_batch x dp does not divide the global batch
-  layout,    ///< see LayoutFlaw
-  pipeline,  ///< see PipelineFlaw
+  layout,    ///< invalid layout: see LayoutFlaw
+  pipeline,  ///< invalid pipeline: see PipelineFlaw
   layers,    ///< more chunks than layers
   shards,    ///< the size of the shard group does not divide the number of ranks with the same weights, or the weights
              ///< cannot be sharded
@@ -144,7 +144,7 @@ std::vector<Run> runs(const Space& space, Count stages);
 /// to shard across.
 std::vector<Zero> zeros(const Space& space, const Candidate& c);
 
-/// Choices that a search over this space leaves out, one phrase per choice.
+/// Choices that a search over this space omits, one phrase per choice.
 std::vector<std::string_view> not_searched(const Space& space);
 
 }  // namespace llmcalc

@@ -51,7 +51,8 @@ class Staging {
   std::vector<HeldRows> held_;
   std::vector<Count> distinct_;
   std::vector<std::size_t> kind_of_;
-  std::map<std::pair<Schedule, Count>, std::vector<RankSaved>> saved_;  // by schedule and micro-batches
+  std::map<std::pair<Schedule, Count>, std::vector<RankSaved>> saved_;  // results of saved(), by schedule and number of
+                                                                        // micro-batches
 };
 
 /// Cache of stagings, each of which is built once.

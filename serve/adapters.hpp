@@ -13,8 +13,8 @@
 namespace llmcalc {
 
 struct ServedAdapters {
-  Count resident = 0;  ///< N; 0: no adapters
-  Count rank = 0;      ///< R
+  Count resident = 0;  ///< number of adapters in memory, N; 0: no adapters
+  Count rank = 0;      ///< rank of every adapter, R
   LoraTargets targets = LoraTargets::all();
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Sequences that decode concurrently, one token per sequence and pass. The work of a pass is kept as sums, so passes
-/// do not visit every sequence. Passes are advanced together until a sequence joins, ends or reaches a border
+/// Sequences that decode concurrently, one token per sequence and pass. The work of a pass is kept as sums, so no
+/// pass iterates over the sequences. Passes are advanced together until a sequence joins, ends or reaches a border
 /// (Border).
 
 #include <array>
@@ -36,7 +36,7 @@ class BlockCycle {
   Count period() const { return static_cast<Count>(by_start_.size()); }
   std::size_t index(Count n) const { return static_cast<std::size_t>(((n % period()) + period()) % period()); }
 
-  std::vector<Count> by_start_;  ///< by `start` modulo the period
+  std::vector<Count> by_start_;  ///< blocks allocated per period, by `start` modulo the period
   Count per_period_ = 0;
 };
 
@@ -71,7 +71,7 @@ class DecodingSet {
     std::uint32_t stamp = 0;     ///< events with another stamp are outdated
     bool grows = false;          ///< the number of keys that it reads in layers of limited reach grows with its
                                  ///< context
-    bool fills_limited = false;  ///< still allocates blocks in the groups of limited reach
+    bool fills_limited = false;  ///< whether it still allocates blocks in the groups of limited reach
     bool present = false;
   };
   enum class Border : std::uint8_t { window, chunk, blocks, end };  // processed in this order within a pass

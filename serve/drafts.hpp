@@ -15,7 +15,7 @@ inline constexpr Count most_drafts = 16;
 
 /// The draft at position i is accepted with probability acceptance[i] if all earlier drafts were accepted.
 struct Speculation {
-  Count length = 0;  ///< drafts per sequence and pass, at most most_drafts; 0: off
+  Count length = 0;  ///< number of drafts per sequence and pass, at most most_drafts; 0: off
   std::array<double, most_drafts> acceptance{};
   std::uint64_t seed = 0;
   bool on() const { return length > 0; }

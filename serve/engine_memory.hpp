@@ -22,18 +22,18 @@ namespace llmcalc {
 
 /// Limits of an engine.
 struct EngineLimits {
-  Count pass_tokens = 8192;  ///< tokens per pass, of prompts and decoding sequences (vLLM's max_num_batched_tokens)
-  Count sequences = 1024;    ///< concurrent sequences (max_num_seqs)
-  Count block_tokens = 16;   ///< tokens per block of the KV cache
+  Count pass_tokens = 8192;  ///< maximum number of prompt and decode tokens per pass (max_num_batched_tokens)
+  Count sequences = 1024;    ///< maximum number of concurrent sequences (max_num_seqs)
+  Count block_tokens = 16;   ///< number of tokens per block of the KV cache
   constexpr bool operator==(const EngineLimits&) const = default;
 };
 
 /// Memory that an engine grants to its cache.
 enum class CacheGrant : std::uint8_t {
-  share,          ///< what all other terms leave of a share of the device's memory
+  share,          ///< a share of the device's memory, minus all other terms
   static_share,   ///< as `share`, but activations and graphs are outside the share
   share_of_free,  ///< a share of the memory that all other terms leave free
-  whole           ///< what all other terms leave of the device's memory
+  whole           ///< the device's whole memory, minus all other terms
 };
 
 template <>
@@ -43,14 +43,14 @@ inline constexpr auto choices<CacheGrant> =
 
 /// Bytes on a device that are not derived from the model's operators.
 struct EngineTerms {
-  double logit_bytes = 0;  ///< c
+  double logit_bytes = 0;  ///< bytes per logit in the sampler, c
   Bytes libraries{};       ///< driver, communicators, libraries: allocated outside PyTorch
-  Bytes graphs{};          ///< reserved for CUDA graphs; 0 if they are outside the granted memory
+  Bytes graphs{};          ///< bytes reserved for CUDA graphs; 0 if they are outside the granted memory
   Bytes adapters{};        ///< all resident low-rank adapters
   Bytes padding{};         ///< padding of weights to the sizes that kernels require
   Bytes draft{};           ///< weights of a draft model
   CacheGrant grant = CacheGrant::share;
-  double share_of_free = 1;   ///< the share, for CacheGrant::share_of_free
+  double share_of_free = 1;   ///< granted share of the free memory, for CacheGrant::share_of_free
   Bytes draft_token_cache{};  ///< bytes per token of the draft model's cache, in addition to the model's own
 };
 
@@ -66,14 +66,14 @@ struct EngineMemory {
   Bytes weights{}, media_encoders{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
   Bytes kv_cache{};     ///< the remaining memory; negative if memory is insufficient
   ProfiledPass pass{};  ///< the pass whose peak is `activations`
-  Count blocks = 0;     ///< whole blocks of the KV cache
-  Count kv_tokens = 0;  ///< tokens in these blocks if every layer keeps every token
+  Count blocks = 0;     ///< number of whole blocks of the KV cache
+  Count kv_tokens = 0;  ///< number of tokens in these blocks if every layer keeps every token
   Bytes token_cache{};  ///< bytes per token in the caches of all layers on the device, including the draft model's
-  Bytes limited_token_cache{};  ///< the part of token_cache in layers with a window or chunk
+  Bytes limited_token_cache{};  ///< bytes of token_cache that are in layers with a window or chunk
   Bytes state{};                ///< bytes per sequence, independent of its length: the states of linear attention
   Count states = 0;             ///< number of sequences whose states fit into a cache of only states; 0 for all other
                                 ///< caches
-  Bytes host{};                 ///< weights in host memory
+  Bytes host{};                 ///< bytes of weights in host memory
 };
 
 /// The part of a device's memory that an engine may fill (--memory-utilization), rounded to whole bytes.
@@ -85,7 +85,7 @@ Bytes granted_memory(Bytes of_device, double utilization);
 EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
                            const EngineLimits& limits, const EngineTerms& terms);
 
-/// The same for the stage with the layers of `chunk`.
+/// Like engine_memory(), for the stage with the layers of `chunk`.
 EngineMemory stage_engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, const ModelChunk& chunk,
                                  Bytes granted, const EngineLimits& limits, const EngineTerms& terms);
 

@@ -16,8 +16,8 @@ namespace llmcalc {
 
 /// Progress that a request has made on another engine.
 struct Progress {
-  Count computed = 0;   ///< tokens whose keys and values arrive with the request
-  Count generated = 0;  ///< answer tokens so far
+  Count computed = 0;   ///< number of tokens whose keys and values arrive with the request
+  Count generated = 0;  ///< number of answer tokens so far
   Ticks token = 0;      ///< time of its last token
 };
 
@@ -25,7 +25,7 @@ struct Progress {
 struct PassEnd {
   std::vector<RequestId> first;  ///< requests that got their first token
   std::vector<RequestId> last;   ///< requests that got their last token on this engine
-  Count tokens = 0;              ///< answer tokens
+  Count tokens = 0;              ///< number of answer tokens produced
   /// `tokens` gaps of length `time` between consecutive tokens of a sequence that ended in the first of the passes.
   /// In every later pass, each decoding sequence has one more gap, of the length of the pass.
   struct Gap {
@@ -73,7 +73,7 @@ class Scheduler {
   struct Admitted {
     RequestId id;
     Count cached;
-    bool was_preempted;  ///< readmitted after a preemption
+    bool was_preempted;  ///< whether it was readmitted after a preemption
   };
   const std::vector<Admitted>& admitted() const { return admitted_; }
   /// Requests that the decided pass preempted.
@@ -84,18 +84,18 @@ class Scheduler {
   struct Sequence {
     RequestId id = no_request;
     State state = State::waiting;
-    bool served = false;  ///< served in the current pass; used only if the pass is decided sequence by sequence
+    bool served = false;  ///< whether the current pass serves it; used only if the pass is decided sequence by sequence
     bool was_preempted = false;
-    bool swapped = false;             ///< its cache is in host memory
-    Count computed = 0;               ///< tokens in the cache; not maintained while it decodes
-    Count generated = 0;              ///< answer tokens; not maintained while it decodes
-    Count held = 0;                   ///< blocks outside chains; not maintained while it decodes
-    Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
+    bool swapped = false;             ///< whether its cache is in host memory
+    Count computed = 0;               ///< number of tokens in the cache; not maintained while it decodes
+    Count generated = 0;              ///< number of answer tokens; not maintained while it decodes
+    Count held = 0;                   ///< number of blocks outside chains; not maintained while it decodes
+    Count of_prefix = 0, of_own = 0;  ///< number of blocks of its chains that it uses
     BlockCache::Chain prefix = BlockCache::none, own = BlockCache::none;
     Count order = 0;                                ///< position in the order of admission
     Count arrival = 0;                              ///< position in the order of arrival
     Ticks token = 0;                                ///< time of its last token; not maintained while it decodes
-    Random random{0};                               ///< for its drafts
+    Random random{0};                               ///< random stream for its drafts
     SequenceSlot older = no_slot, newer = no_slot;  ///< neighbors in the list of sequences in progress
   };
   struct Chunk {
@@ -109,7 +109,7 @@ class Scheduler {
   /// Cached blocks that hold the first tokens of a sequence.
   struct Hit {
     Count of_prefix = 0, of_own = 0;
-    Count idle = 0;  ///< blocks of these chains that also count as available
+    Count idle = 0;  ///< number of the hit's blocks that also count as available
     Count blocks() const { return of_prefix + of_own; }
   };
   /// Number of tokens in the blocks of a hit; 0 if the cache holds only states.
@@ -195,8 +195,8 @@ class Scheduler {
   std::vector<Joined> joined_;  ///< decoding sequences whose last token does not come from the last decode pass
   SequenceSlot oldest_ = no_slot, newest_ = no_slot;
   Count running_ = 0, budget_ = 0, order_ = 0, arrivals_ = 0, moved_blocks_ = 0, most_blocks_ = 0;
-  bool decodes_ = false;  ///< the decided pass has decoding sequences
-  bool filling_ = true;   ///< fixed batches: the current batch has not begun to decode
+  bool decodes_ = false;  ///< whether the decided pass has decoding sequences
+  bool filling_ = true;   ///< fixed batches: whether the current batch has not begun to decode
   Ticks decoded_ = 0;     ///< end of the last decode pass
   std::array<CoreWork, reach_kinds> padding_work_{};
   PassWork work_;

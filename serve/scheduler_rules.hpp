@@ -38,28 +38,30 @@ inline constexpr auto choices<Preemption> =
     std::array{Choice{Preemption::recompute, "recompute"}, Choice{Preemption::swap, "swap"}};
 
 struct SchedulerRules {
-  Count pass_tokens = 8192;  ///< maximum tokens per pass (max_num_batched_tokens)
-  Count sequences = 1024;    ///< maximum sequences in progress (max_num_seqs); at most pass_tokens
-  Count chunk_tokens = 0;    ///< maximum tokens of one prompt per pass (long_prefill_token_threshold); 0: unlimited
+  Count pass_tokens = 8192;  ///< maximum number of tokens per pass (max_num_batched_tokens)
+  Count sequences = 1024;    ///< maximum number of sequences in progress (max_num_seqs); at most pass_tokens
+  Count chunk_tokens = 0;    ///< maximum number of tokens of one prompt per pass (long_prefill_token_threshold); 0:
+                             ///< unlimited
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;
-  bool prompts_only = false;      ///< requests leave for a decode engine after their first token
-  bool whole_prompt_fits = true;  ///< admits a chunked prompt only if the whole prompt fits (vLLM since 0.18)
+  bool prompts_only = false;      ///< whether requests leave for a decode engine after their first token
+  bool whole_prompt_fits = true;  ///< whether a chunked prompt is admitted only if it fits completely (vLLM since 0.18)
 
   // Cache: a sequence of c tokens has ceil(c / block_tokens) blocks for every group of layers that see all tokens,
   // ceil(c / limited_block_tokens) blocks for every group of limited reach, but at most one more than its window
   // needs, and blocks for its states.
   Count block_tokens = 16;
-  Count limited_block_tokens = 0;  ///< tokens per block of limited reach; 0: block_tokens. All blocks have the same
-                                   ///< size in bytes, so layers with fewer bytes per token have more tokens per block
-  Count blocks = Count{1} << 40;   ///< blocks in the cache of one rank
+  Count limited_block_tokens = 0;  ///< number of tokens per block of limited reach; 0: block_tokens. All blocks have
+                                   ///< the same size in bytes, so layers with fewer bytes per token have more tokens
+                                   ///< per block
+  Count blocks = Count{1} << 40;   ///< number of blocks in the cache of one rank
   Bytes block{};                   ///< bytes of a block on one device
-  Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache): at least one group of
-                                               ///< whole reach, unless the cache holds only states or windows
-  Count state_blocks = 0;                      ///< per sequence, for the states of linear attention
-  bool prefix_cache = false;                   ///< keeps blocks of finished requests until they are evicted; only
-                                               ///< layers of whole reach
+  Count whole_groups = 1, limited_groups = 0;  ///< numbers of groups of layers (vLLM's hybrid cache): at least one
+                                               ///< group of whole reach, unless the cache holds only states or windows
+  Count state_blocks = 0;                      ///< number of blocks per sequence for the states of linear attention
+  bool prefix_cache = false;                   ///< whether the blocks of finished requests are kept until they are
+                                               ///< evicted; only in layers of whole reach
   Speculation speculation{};
 };
 

@@ -14,8 +14,9 @@ namespace llmcalc {
 
 struct EngineRules {
   SchedulerRules scheduler{};
-  Count ranks = 1;  ///< data-parallel attention ranks, each with separate requests, blocks and limits; all wait for
-                    ///< the slowest, because they exchange tokens for experts. For a pipeline: its micro-batches
+  Count ranks = 1;  ///< number of data-parallel attention ranks, each with separate requests, blocks and limits; all
+                    ///< wait for the slowest, because they exchange tokens for experts. For a pipeline: number of its
+                    ///< micro-batches
 };
 
 class Server {

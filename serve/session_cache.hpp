@@ -18,7 +18,7 @@
 namespace llmcalc {
 
 struct Sessions {
-  Count turns = 1;     ///< 1: no sessions
+  Count turns = 1;     ///< number of turns per session; 1: no sessions
   Seconds think{};     ///< mean time from an answer to the next turn
   double history = 0;  ///< mean number of a prompt's tokens that come from earlier turns
 };

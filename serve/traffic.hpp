@@ -43,7 +43,7 @@ struct OpenTraffic {
   Distribution prompt{}, generate{};
   Count turns = 1;
   Distribution think{};
-  Count prefix_tokens = 0;  ///< tokens of a prefix that all prompts share (a system prompt), in addition to `prompt`
+  Count prefix_tokens = 0;  ///< length of a prefix that all prompts share (a system prompt), in addition to `prompt`
   std::uint64_t seed = 0;
   std::function<bool()> goes_on{};  ///< called occasionally; returns false to stop drawing
 };

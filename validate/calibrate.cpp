@@ -27,8 +27,8 @@ struct ProbeSizes {
   MatmulSize layer{};               ///< GPU: a square matmul
   Count layers = 0;                 ///< number of layers, enough for their operands to exceed every cache
   Bytes cached;                     ///< total size of the tensors of an addition that fits in cache
-  Count sequences, tokens;          ///< for attention
-  Count rows;                       ///< for activations
+  Count sequences, tokens;          ///< size of the attention probe
+  Count rows;                       ///< size of the activation probe
 };
 ProbeSizes processor_sizes() {
   return {.matmuls = {{256, 768, 768},
@@ -140,7 +140,7 @@ double predicted_products(const Case& c, const Device& device) {
   return seconds;
 }
 double measured_products(const Case& c, const Device& device, const Where& where) {
-  constexpr int repeats = 3;  // in each round
+  constexpr int repeats = 3;  // number of runs in each round
   std::set<std::string> products;
   for_each_product(c, [&](const OperatorRow& row) { products.emplace(row.op.name); });
   double seconds = 0;

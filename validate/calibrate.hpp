@@ -35,7 +35,7 @@ struct FormatRates {
 struct Calibration {
   std::vector<FormatRates> formats;
   BytesPerSecond copy;             ///< bytes read and written, for arrays larger than the caches
-  BytesPerSecond cache_bandwidth;  ///< for an addition of a few MB
+  BytesPerSecond cache_bandwidth;  ///< bandwidth of an addition of a few MB
   Bytes cache;                     ///< size of the largest addition that nearly reaches this bandwidth
   double functions = 0;            ///< activation evaluations per second
   OperatorSeconds launch;          ///< time of one operator on a few elements

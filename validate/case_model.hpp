@@ -10,10 +10,10 @@
 namespace llmcalc::validate {
 
 struct CaseModel {
-  static constexpr std::uint64_t seed = 1;  ///< for random weights
+  static constexpr std::uint64_t seed = 1;  ///< seed of the random weights
 
-  /// `generates`: store weights and cache in the plan's formats, as in inference. In training, only weights frozen
-  /// under adapters have a separate format.
+  /// `generates`: whether to store weights and cache in the plan's formats, as in inference. In training, only
+  /// weights frozen under adapters have a separate format.
   CaseModel(const Case& c, model::Number number, const Where& where, bool generates)
       : backend(where.make(number)),
         t(c.arch, *backend,

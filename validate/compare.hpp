@@ -35,7 +35,7 @@ struct CoreUse {
 struct CaseVerdict {
   std::string name;  ///< name of the model, or of the suite's case
   std::vector<Comparison> rows;
-  std::vector<Beside> beside;  ///< listed but not compared; forward plus backward
+  std::vector<Beside> beside;  ///< element-wise operations, listed but not compared; forward plus backward
   std::string order;    ///< sentence about the first operator that differs in name, shape or position; empty: all match
   Count operators = 0;  ///< number of operators compared in order
   std::vector<CoreUse> cores = {};

@@ -21,8 +21,8 @@ struct LedgerEntry {
 };
 
 struct Ledger {
-  std::map<std::string, Count> bytes;                         ///< "weights", "peak", ...
-  std::map<std::string, Count> saved;                         ///< saved for backward, by operator
+  std::map<std::string, Count> bytes;                         ///< bytes by quantity: "weights", "peak", ...
+  std::map<std::string, Count> saved;                         ///< bytes saved for backward, by operator
   std::map<std::string, Count> forward, backward, recompute;  ///< executed FLOPs, by operator
   std::map<std::string, Count> beside;  ///< operations outside matmuls and attention, by operator, if counted
   std::vector<LedgerEntry> order;

@@ -1,6 +1,6 @@
 #pragma once
-/// Readings of a device's instruments for a case, next to the predictions: executed FLOPs and bytes from its counters,
-/// energy, and all memory in use.
+/// Counter and sensor readings of a device for a case, next to the predictions: executed FLOPs and bytes, energy, and
+/// all memory in use.
 
 #include <optional>
 
@@ -15,12 +15,12 @@ bool near(double predicted, double measured);
 struct PhaseCount {
   PhaseWork predicted;
   model::RangeCount counted;
-  std::vector<TensorCount> parts = {};  ///< breakdown of its FLOPs
+  std::vector<TensorCount> parts = {};  ///< breakdown of the phase's FLOPs
 };
 
 struct EnergyUse {
   std::string what;  ///< "training step", "prefill", "decode"
-  Count tokens = 0;  ///< in one run
+  Count tokens = 0;  ///< number of tokens in one run
   int runs = 0;
   model::Energy energy;
   double joules_per_run() const { return energy.joules / runs; }
@@ -33,7 +33,7 @@ inline constexpr Bytes rounding{Count{64} << 20};
 
 struct MemoryUse {
   std::string part;  ///< "training", "inference"
-  Bytes tensors;     ///< predicted peak
+  Bytes tensors;     ///< predicted peak of tensor bytes
   Bytes overhead;    ///< measured by calibration, excluding tensors and workspaces; 0: unknown
   model::DeviceMemory measured;
   /// Predicted total of tensors, overhead and workspaces.
@@ -57,7 +57,7 @@ struct Metered {
 };
 
 struct Metering {
-  Bytes overhead;      ///< as in MemoryUse
+  Bytes overhead;      ///< overhead, as in MemoryUse
   double seconds = 2;  ///< minimum duration of energy measurements
   MatmulSize product{4096, 4096, 4096};
 };

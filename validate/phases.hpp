@@ -16,7 +16,7 @@ struct OpRuns {
   Shape shape;
   bool backward = false;
   Count times = 0;
-  Flops flops;  ///< per run
+  Flops flops;  ///< FLOPs per run
 };
 
 struct PhaseWork {

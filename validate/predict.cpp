@@ -19,16 +19,16 @@ Count whole(Flops f) { return static_cast<Count>(f.value); }
 /// A layer's segment with the operators that it runs.
 struct Layer {
   SegmentKind kind;
-  Count first;  ///< first layer of its kind
+  Count first;  ///< index of the first layer of its kind
   Count input_elements;
   std::vector<Op> ops;
-  std::vector<bool> recomputed;  ///< by operator: whether it is recomputed during backward
-  bool mtp = false;              ///< belongs to a module
+  std::vector<bool> recomputed;  ///< whether each operator is recomputed during backward
+  bool mtp = false;              ///< whether the layer belongs to an MTP module
   SavedByOperator saved{};
   TensorId choice = no_tensor;  ///< an indexer's selection, read by later layers
   Bytes cross_layer_tensors{};  ///< tensors shared with later layers, which reread them if all layers are recomputed
   bool backward = true;         ///< whether backward passes through it
-  bool whole = false;           ///< recomputed together with segments `from` to `to`
+  bool whole = false;           ///< whether it is recomputed together with segments `from` to `to`
   std::size_t from = 0, to = 0;
 };
 

@@ -13,7 +13,7 @@ namespace llmcalc::validate {
 
 struct RunParts {
   bool training = true, inference = true;
-  bool counted = false;  ///< also run with counting values, which is slow: for small models
+  bool counted = false;  ///< whether to run with counting values too, which is slow: for small models
 };
 
 /// The device on which the reference runs.

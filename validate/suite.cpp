@@ -149,7 +149,7 @@ LevelChoice grown(const Pair& seed, const std::set<Pair>& open) {
 
 const std::vector<Factor>& factors() { return all_factors; }
 
-/// Settles recomputation, the trained parts and their formats.
+/// Makes recomputation, the trained parts and their formats compatible with the other levels.
 void settle_training(LevelChoice& c) {
   const bool is_alone =
       c[keys] != 2 && !is_encoder_decoder(c) && !is_relative(c) && c[middle_layer] != 8 && c[streams] < 2;
@@ -160,19 +160,19 @@ void settle_training(LevelChoice& c) {
   if (c[trained] > 0 && c[trained] < 5 && c[recompute] == 4) c[recompute] = 2;  // frozen layers are not recomputed
 }
 
-/// Settles which keys an indexer selects, and in which layers.
+/// Makes an indexer's selection compatible with the attention and the layers.
 void settle_keys(LevelChoice& c) {
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low-rank projection of the queries
-  if (c[keys] > 0) c[window] = 0;      // selected keys require unlimited reach,
-  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // and linear attention has no keys
-  if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // a layer needs the model's own attention,
-  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // and has no earlier selection to share
+  if (c[keys] > 0) c[window] = 0;      // selected keys require unlimited reach
+  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // linear attention has no keys to select
+  if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // one layer needs the model's own attention
+  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // RWKV-7 leaves no selection to share
   if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are identical
   if (c[keys] == 2 && c[last_layer] % 2 == 1)
     c[last_layer] = 0;  // the last layer's mixer is the one that shares a selection
 }
 
-/// Settles repeated layers. They must match the layers whose weights they repeat, and read a single residual stream.
+/// Makes repeated layers valid: they match the layers whose weights they repeat, and read a single residual stream.
 void settle_repeats(LevelChoice& c) {
   if (c[repeats] == 0) return;
   c[further] = 0;
@@ -190,8 +190,8 @@ void settle_repeats(LevelChoice& c) {
 
 namespace {
 
-/// Settles MTP modules, which need a decoder with a full-width table, and caches that accept several drafted tokens at
-/// a time.
+/// Makes MTP modules valid: they need a decoder with a full-width table, and caches that accept several drafted
+/// tokens at a time.
 void settle_modules(LevelChoice& c) {
   c[stack] = c[window] = c[cache] = 0;
   if (c[streams] > 1) c[streams] = 0;  // a module's result supports only the streams of hyper-connections
@@ -201,7 +201,7 @@ void settle_modules(LevelChoice& c) {
   if (c[keys] == 2) c[keys] = 1;  // a module's layer has the last layer's mixer
 }
 
-/// Settles an encoder: grouped attention without windows in every layer, and one residual stream.
+/// Makes an encoder valid: grouped attention without windows in every layer, and one residual stream.
 void settle_encoder(LevelChoice& c) {
   c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
   if (is_latent(c)) c[attention] = 0;
@@ -210,7 +210,7 @@ void settle_encoder(LevelChoice& c) {
   if (c[stack] == 2) c[head] = 0;           // a model with a pooler has no logits
 }
 
-/// Settles an encoder-decoder: as an encoder, with only a token embedding, and with the encoder's keys in the cache.
+/// Makes an encoder-decoder valid: like an encoder, with only a token embedding, and with the encoder's keys cached.
 void settle_encoder_decoder(LevelChoice& c) {
   c[window] = c[middle_layer] = c[keys] = c[streams] = c[embedding] = c[cache] = 0;
   if (is_latent(c)) c[attention] = 0;
@@ -224,7 +224,7 @@ void settle_encoder_decoder(LevelChoice& c) {
 
 LevelChoice possible(LevelChoice c) {
   settle_repeats(c);
-  if (c[embedding] == 3 && !is_encoder(c)) c[embedding] = 2;  // positions and norm are as wide as the model
+  if (c[embedding] == 3 && !is_encoder(c)) c[embedding] = 2;  // positions and norm have the model's width
   if (c[further] > 0) settle_modules(c);
   if (is_encoder(c)) settle_encoder(c);
   if (is_encoder_decoder(c)) settle_encoder_decoder(c);
@@ -232,7 +232,7 @@ LevelChoice possible(LevelChoice c) {
   if (c[attention] == 5) c[qk_norm] = 0;  // the low-rank projection has its own norm
   if (!is_latent(c)) c[mla] = 0;
   if (is_latent(c)) c[position] = 0;  // latent attention has its own rotary part
-  if (is_relative(c)) {               // the heads of all layers share the distance ranges
+  if (is_relative(c)) {               // the heads of all layers share the distance buckets
     c[streams] = 0;
     if (c[middle_layer] != 7) c[middle_layer] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
@@ -244,8 +244,8 @@ LevelChoice possible(LevelChoice c) {
   if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // the shortcut block needs experts
   if (c[placement] == 6 && c[experts] == 2) c[experts] = 1;                       // experts in every layer
   if (c[placement] == 6) c[middle_layer] = 0;
-  if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are identical,
-  if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // except linear attention
+  if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are identical
+  if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // except linear attention in the middle
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[cache] == 1) c[cache_format] = 0;
   settle_training(c);

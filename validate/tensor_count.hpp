@@ -19,7 +19,7 @@ struct TensorCount {
   double counted = 0;
   bool judged = true;  ///< false for padded matmuls, and for other matmuls if those of experts, whose rows vary, are
                        ///< subtracted from them
-  std::optional<model::CoreRun> core = {};  ///< for attention
+  std::optional<model::CoreRun> core = {};  ///< attention core that ran; absent for other operators
   bool within() const;
 };
 
@@ -28,7 +28,7 @@ struct ApartCount {
   std::string op;
   Shape shape;
   bool backward = false;
-  std::optional<model::CoreRun> core = {};  ///< for attention
+  std::optional<model::CoreRun> core = {};  ///< attention core that ran; absent for other operators
   double flops = 0;
 };
 

@@ -18,9 +18,9 @@ namespace llmcalc {
 
 /// A tensor that one layer shares with later layers, and the layers that read it.
 struct CrossLayerTensor {
-  std::size_t kind = 0;  ///< kind of the source layer
+  std::size_t kind = 0;  ///< index of the source layer's kind
   Count source = 0, first_reader = 0, last_reader = 0;
-  bool is_input = false;  ///< the tensor is the input of the source layer, which is saved in any case
+  bool is_input = false;  ///< whether the tensor is the input of the source layer, which is saved in any case
   /// Whether the tensor is produced before layer i and read by layer i or a later layer.
   constexpr bool passes(Count i) const { return source < i && i <= last_reader; }
 };

@@ -20,7 +20,7 @@ void insert(LayerKinds& kinds, const LayerKind& kind) {
   std::rotate(std::find_if(kinds.begin(), last, later), last, kinds.end());
 }
 
-/// Layers in list i; if i = 0, the layers in no list.
+/// Layers of the list's entry i - 1; for i = 0, the layers in no entry.
 template <typename List>
 LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
   if (i > 0) return list[i - 1].layers;
@@ -87,8 +87,8 @@ void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Vi
   }
 }
 
-/// Calls visit(kind, layers) for four groups of layers: with their own weights or with those of earlier layers, each
-/// with and without the final norm after them.
+/// Calls visit(kind, layers) for four groups of layers: those with their own weights and those that reuse earlier
+/// weights, each with and without the final norm after them.
 template <typename Visit>
 void for_each_repeat(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
   if (!a.has_repeats()) return for_each_mlp(a, kind, alike, visit);

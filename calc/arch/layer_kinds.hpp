@@ -12,22 +12,24 @@ namespace llmcalc {
 struct LayerKind {
   Reach reach{};
   bool experts = false, linear = false;
-  bool closes_encoder = false;  ///< last layer of the encoder: the encoder's norm follows
-  bool shares_kv = false;       ///< later layers read its keys and values (its values, if it is a recurrence)
-  bool opens_block = false;     ///< begins a block: saves the residual stream and restarts it (mixed_residual.hpp)
-  bool bare = false;            ///< no norm before its mixer: the first layer of a model without Arch::first_norm
-  bool reads_kv = false;   ///< reads the keys and values of the last earlier layer of the same reach that shares them
+  bool closes_encoder = false;  ///< whether it is the last layer of the encoder, which the encoder's norm follows
+  bool shares_kv = false;       ///< whether later layers read its keys and values (its values, if it is a recurrence)
+  bool opens_block = false;     ///< whether it begins a block: it then saves the residual stream and restarts it
+                                ///< (mixed_residual.hpp)
+  bool bare = false;            ///< whether its mixer has no norm: the first layer of a model without Arch::first_norm
+  bool reads_kv = false;   ///< whether it reads the keys and values of the last earlier layer of the same reach that
+                           ///< shares them
   std::uint8_t mixer = 0;  ///< index of its mixer (Arch::mixer)
-  Count mlp_width = 0;     ///< width of its dense MLP, alone or in parallel with experts; 0: no dense MLP
+  Count mlp_width = 0;     ///< width of its dense MLP, with or without parallel experts; 0: no dense MLP
   Count count = 0;
   Count first = 0, last = 0;  ///< indices of the first and last layer of this kind
   LayerSet layers;            ///< all layers of this kind
-  bool frozen = false;        ///< has no trained weights
-  bool asks = true;           ///< its input requires a gradient, because a trained weight precedes it
-  bool wide = false;          ///< its matmuls stay in the working format
-  bool repeats = false;       ///< shares the weights of an earlier layer (Arch::repeats)
-  bool ends_run = false;      ///< the model's final norm follows it (Repeats::normed)
-  bool half = false;          ///< half of a shortcut block, without experts, as in an MTP module
+  bool frozen = false;        ///< whether it has no trained weights
+  bool asks = true;           ///< whether its input requires a gradient, because a trained weight precedes it
+  bool wide = false;          ///< whether its matmuls stay in the working format
+  bool repeats = false;       ///< whether it shares the weights of an earlier layer (Arch::repeats)
+  bool ends_run = false;      ///< whether the model's final norm follows it (Repeats::normed)
+  bool half = false;          ///< whether it is half of a shortcut block, without experts, as in an MTP module
   constexpr bool has_mlp() const { return experts || mlp_width > 0; }
   /// Whether later layers read tensors of this layer other than its result (calc/arch/cross_layer.hpp).
   constexpr bool shares_onward() const { return shares_kv || closes_encoder || opens_block; }

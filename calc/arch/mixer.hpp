@@ -33,7 +33,7 @@ inline constexpr auto choices<AttentionGate> =
     std::array{Choice{AttentionGate::none, "none"}, Choice{AttentionGate::per_head, "per_head"},
                Choice{AttentionGate::per_channel, "per_channel"}};
 
-/// Normalization of queries and keys before the scores, with parameter counts.
+/// Normalization of queries and keys before the scores; each value states its parameter count.
 enum class QkNorm : std::uint8_t {
   none,
   weight_free,    ///< 0 parameters (Llama 4)
@@ -87,10 +87,11 @@ inline constexpr auto choices<IndexerKind> =
 /// Sizes of an indexer.
 struct Indexer {
   IndexerKind kind = IndexerKind::none;
-  Count heads = 0, width = 0;  ///< queries per token; width of each query and of the key
-  Count top_k = 0;             ///< tokens or blocks selected per query
-  Count block = 0;             ///< tokens per block
-  bool shared = false;  ///< reuses the selection of the last layer with an indexer: no weights, no cache (GLM-5.2)
+  Count heads = 0, width = 0;  ///< number of queries per token; width of each query and of the key
+  Count top_k = 0;             ///< number of tokens or blocks selected per query
+  Count block = 0;             ///< number of tokens per block
+  bool shared = false;  ///< whether it reuses the selection of the last layer with an indexer, without weights or a
+                        ///< cache (GLM-5.2)
   constexpr bool operator==(const Indexer&) const = default;
   constexpr Selection selection() const {
     if (kind == IndexerKind::none) return {};
@@ -102,10 +103,11 @@ struct Indexer {
 
 /// Sizes of compressed attention in addition to its heads (hf deepseek_v4/modeling_deepseek_v4.py).
 struct Compressed {
-  Count ratio = 0;       ///< tokens pooled into one key, which every later query sees; 0: window only
-  bool overlap = false;  ///< a pooled key uses its group's tokens and the preceding group's: projections twice as wide
+  Count ratio = 0;       ///< number of tokens pooled into one key, which every later query sees; 0: window only
+  bool overlap = false;  ///< whether a pooled key uses its group's tokens and the preceding group's; projections are
+                         ///< then twice as wide
   Count out_groups = 0,
-        out_rank = 0;  ///< out_rank: rank of the output projection, separate for each of out_groups groups of heads
+        out_rank = 0;  ///< rank of the output projection, which is separate for each of out_groups groups of heads
   constexpr bool operator==(const Compressed&) const = default;
 };
 
@@ -121,7 +123,7 @@ struct Latent {
 /// side() tokens on each side.
 template <typename Int>
 struct ReachOf {
-  Int tokens = 0;  ///< 0: all
+  Int tokens = 0;  ///< size of the window or chunk; 0: no limit
   bool chunked = false;
   constexpr bool operator==(const ReachOf&) const = default;
   constexpr bool limited() const { return tokens > 0; }
@@ -178,25 +180,26 @@ inline constexpr auto choices<RecurrentKind> = std::array{Choice{RecurrentKind::
 /// Sizes of a recurrence. Their meaning depends on its kind; sizes that a kind does not use are 0.
 struct Recurrent {
   RecurrentKind kind = RecurrentKind::none;
-  Count heads = 0;      ///< H: value heads; Mamba-1 without heads and short convolution: channels; rg_lru: blocks
+  Count heads = 0;      ///< H: number of value heads; Mamba-1 without heads and short convolution: of channels; rg_lru:
+                        ///< of blocks
   Count head_dim = 0;   ///< P: width of a head's values; 1 if heads are channels
-  Count key_heads = 0;  ///< heads of queries and keys (DeltaNet), groups (Mamba-2); KDA, RWKV, mlstm: H; mamba: 1;
-                        ///< rg_lru: 0
+  Count key_heads = 0;  ///< number of heads of queries and keys (DeltaNet) or of groups (Mamba-2); KDA, RWKV, mlstm: H;
+                        ///< mamba: 1; rg_lru: 0
   Count key_dim = 0;    ///< N: width of queries and keys, state size per channel; rg_lru: 1
-  Count taps = 0;       ///< K: taps of the convolutions
-  Count rank = 0;       ///< mamba: rank of the step's projection; KDA: of decay and gate; RWKV-6, RWKV-7: of the decay
+  Count taps = 0;       ///< K: number of taps of the convolutions
+  Count rank = 0;       ///< rank of the projection to the step (mamba), decay and gate (KDA), decay (RWKV-6, RWKV-7)
   Count mix_rank = 0;   ///< RWKV-6: rank of the token-dependent terms of the five mixing weights; 0: decays and mixing
                         ///< weights are the same for every token (RWKV-5), and `rank` is 0
   Count step_rank = 0, gate_rank = 0;  ///< RWKV-7: ranks of the in-context learning rate and of the gate
   Count value_rank = 0;  ///< RWKV-7: rank of the gate that mixes in the values of the last earlier layer with
                          ///< value_rank 0; 0: no gate, and later layers read this layer's values
   bool convolution_bias = false;
-  bool gated_norm = false;      ///< Mamba-2: an RMSNorm over all heads' outputs
-  bool inner_norms = false;     ///< mamba: RMSNorms on the step's low rank, B and C (Jamba, PLaMo 2)
-  bool full_rank_gate = false;  ///< KDA: the output gate is a single matrix
+  bool gated_norm = false;      ///< Mamba-2: whether an RMSNorm covers all heads' outputs
+  bool inner_norms = false;     ///< mamba: whether RMSNorms follow the low-rank step, B and C (Jamba, PLaMo 2)
+  bool full_rank_gate = false;  ///< KDA: whether the output gate is a single matrix
   Count decays = 0;             ///< KDA: number of learned log decays, if not one per head
-  Count chunk = 0;              ///< tokens per chunk in the kernels of prefill and training; 0: token by token
-  Count state_bytes = 4;        ///< bytes per state element; 4: float32
+  Count chunk = 0;              ///< number of tokens per chunk in prefill and training kernels; 0: token by token
+  Count state_bytes = 4;        ///< number of bytes per state element; 4: float32
   constexpr bool operator==(const Recurrent&) const = default;
   /// Total width of the values of all heads.
   constexpr Count width() const { return mul(heads, head_dim); }
@@ -217,14 +220,15 @@ struct Mixer {
   Compressed compressed;
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false, attention_out_bias = false;
-  bool attention_sinks = false;  ///< one learned logit per head (gpt-oss)
-  bool bidirectional = false;    ///< a token sees its whole sequence (encoders); no cache
-  bool cross_attention = false;  ///< a second attention of the same shape over the encoder's result (T5's decoder)
-  bool value_norm = false;       ///< grouped attention: a weight-free RMSNorm on each head's values (Gemma 4)
-  bool key_is_value = false;     ///< no value projection: values are the keys before norm and rotation (Gemma 4)
-  bool shared_kv = false;    ///< reads the keys and values of the last earlier layer of the same reach that computes
-                             ///< any; only that layer caches them (Gemma 3n, Gemma 4)
-  bool query_scale = false;  ///< with shared keys: head_dim learned scales on every head's queries, in place of the
+  bool attention_sinks = false;  ///< whether every head has a learned logit as attention sink (gpt-oss)
+  bool bidirectional = false;    ///< whether a token sees its whole sequence (encoders); there is then no cache
+  bool cross_attention = false;  ///< whether a second attention of equal shape reads the encoder's result (T5 decoder)
+  bool value_norm = false;       ///< grouped attention: whether each head's values have a weight-free RMSNorm (Gemma 4)
+  bool key_is_value = false;     ///< whether values are the keys before norm and rotation, without a value projection
+                                 ///< (Gemma 4)
+  bool shared_kv = false;    ///< whether it reads the keys and values of the last earlier layer of the same reach that
+                             ///< computes any; only that layer caches them (Gemma 3n, Gemma 4)
+  bool query_scale = false;  ///< with shared keys: whether head_dim learned scales on every head's queries replace the
                              ///< weights of a norm on those keys (Hunyuan-Large)
   AttentionGate attention_gate = AttentionGate::none;
   Indexer indexer;

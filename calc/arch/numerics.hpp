@@ -33,22 +33,22 @@ struct Rope {
   double low = 1,
          high = 4;  ///< llama3: a frequency is slow below `low` rotations over `trained` tokens, and fast above
                     ///< `high`
-  double slow = 1, fast = 32;   ///< yarn: the same thresholds, beta_slow and beta_fast
-  bool whole = true;            ///< yarn: the ramp starts and ends at whole dimension pairs (truncate)
+  double slow = 1, fast = 32;   ///< yarn: thresholds with the meaning of `low` and `high` (beta_slow, beta_fast)
+  bool whole = true;            ///< yarn: whether the ramp starts and ends at whole dimension pairs (truncate)
   double attention_factor = 1;  ///< yarn: factor on cosines and sines
   constexpr bool operator==(const Rope&) const = default;
 };
 
 struct Numerics {
   double norm_epsilon = 1e-5;
-  bool unit_offset = false;    ///< norms over the residual width and qk-norms multiply by 1 + w (Gemma)
+  bool unit_offset = false;    ///< whether norms over the residual width and qk-norms multiply by 1 + w (Gemma)
   double embedding_scale = 1;  ///< factor on the token embedding's rows (Gemma: square root of the hidden size)
   double score_scale = 0;      ///< factor on q k'; 0: 1 / sqrt(query width)
   double score_cap = 0;        ///< scores s become cap tanh(s / cap) (Gemma 2); 0: no cap
-  double logit_cap = 0;        ///< cap on the logits, in the same form
+  double logit_cap = 0;        ///< cap on the logits, applied like the cap on scores; 0: no cap
   Count farthest = 128;        ///< relative positions: all distances of at least this value share one bucket (T5)
-  Rope rope{};                 ///< for layers without a window
-  Rope local_rope{};           ///< for layers with a window (Gemma 3 uses a different one)
+  Rope rope{};                 ///< RoPE of layers without a window
+  Rope local_rope{};           ///< RoPE of layers with a window (Gemma 3 uses a different one)
   constexpr bool operator==(const Numerics&) const = default;
 };
 

@@ -14,8 +14,8 @@ Pointwise over_streams(const SegmentBuilder& b, PointwiseKind kind) {
 struct WeightNames {
   std::string_view norm, router, act, weights;
 };
-/// Adds the operators that compute mixing weights per token. `first`: counts the parameters of the norm and the
-/// router in this call.
+/// Adds the operators that compute mixing weights per token. `first`: whether this call counts the parameters of the
+/// norm and the router.
 TensorId weights(SegmentBuilder& b, const WeightNames& names, TensorId x, Count made, bool first) {
   const Count d = b.arch().hidden, n = b.arch().streams, t = b.tokens();
   const TensorId normed = b.add(names.norm, norm, Norm{t, d, first ? d : 0}, Split::tokens, x);

@@ -143,7 +143,7 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                   a.v_dim());
 }
 
-/// Queries of latent attention, projected through a low rank with a norm, or directly (q_rank 0).
+/// Queries of latent attention, from a low-rank projection with a norm, or projected directly (q_rank 0).
 LatentQueries latent_queries(SegmentBuilder& b, TensorId x) {
   const Mixer& a = b.mixer();
   const Count head = a.latent.nope_dim + a.latent.rope_dim;

@@ -15,14 +15,14 @@ struct Step {
   Count sequences = 1, queries = 1, past = 0, encoded = 0;
   bool training =
       false;  ///< the loss covers every position, and dropout may be on; false: the head reads only the last position
-  bool verifies = false;        ///< the model's head reads every position, to verify drafts
-  bool absorbed = false;        ///< latent attention: queries attend to the latent cache directly
-  bool expanded_cache = false;  ///< latent attention: the cache stores every head's keys and values
+  bool verifies = false;        ///< whether the model's head reads every position, to verify drafts
+  bool absorbed = false;        ///< latent attention: whether queries attend to the latent cache directly
+  bool expanded_cache = false;  ///< latent attention: whether the cache stores every head's keys and values
   bool dropout = false;
-  bool fused_glu = false;  ///< act(gate) * up in one kernel
+  bool fused_glu = false;  ///< whether act(g) * u runs in one kernel
   Count lora_rank = 0;     ///< rank of the LoRA adapters; > 0: all other weights are frozen
   LoraTargets lora_targets{};
-  Frozen frozen{};               ///< other frozen parts
+  Frozen frozen{};               ///< frozen parts, if no adapters are trained
   Count mtp = 0;                 ///< number of MTP modules, which run after the head
   LowPrecision low_precision{};  ///< which of the blocks' matmuls use the plan's format if it has fewer than 16 bits
   constexpr Count tokens() const { return mul(sequences, queries); }

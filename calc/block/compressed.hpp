@@ -1,10 +1,10 @@
 #pragma once
 /// Compressed attention (DeepSeek-V4; hf deepseek_v4/modeling_deepseek_v4.py).
 ///
-/// Queries of all heads are projected through a low rank. Keys have one head and double as the values: each query
+/// Queries of all heads come from a low-rank projection. Keys have one head and double as the values: each query
 /// reads one key per token within a window, and one pooled key per earlier group of tokens. A lightning indexer with
-/// its own pooled keys may select among the pooled keys. The output is rotated back (inverse RoPE) and projected
-/// through a low rank per group of heads. Keys are replicated on every tensor-parallel rank; heads are sharded.
+/// its own pooled keys may select among the pooled keys. The output is rotated back (inverse RoPE) and goes through a
+/// low-rank projection per group of heads. Keys are replicated on every tensor-parallel rank; heads are sharded.
 
 #include "calc/arch/layer_kinds.hpp"
 #include "calc/block/segment_builder.hpp"

@@ -51,9 +51,9 @@ namespace {
 /// The parts of a head, and which of them own their weights or use the model's.
 struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
-  bool of_model = false;    ///< the model's head, which may also have a pooler, mixed residual streams and an exit
-                            ///< gate
-  bool read_later = false;  ///< an MTP module also reads the head's input
+  bool of_model = false;    ///< whether it is the model's head, which may also have a pooler, mixed residual streams
+                            ///< and an exit gate
+  bool read_later = false;  ///< whether an MTP module also reads the head's input
 };
 /// Weighted sum of the n residual streams. A matrix computes the n weights, with one bias per weight and one learned
 /// scale.

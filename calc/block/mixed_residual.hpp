@@ -27,8 +27,8 @@ Count mixed_at_end(const Arch& arch);
 /// Sets the number of tensors in `op` if it is a mix of layer `layer`. Other operators are unchanged.
 void set_mixed(Op& op, const Arch& arch, Count layer);
 
-/// x, or its mix if the model mixes residual streams. `first`: before the layer's first sub-layer, which saves the
-/// stream if a block begins there.
+/// x, or its mix if the model mixes residual streams. `first`: whether the mix precedes the layer's first sub-layer,
+/// which saves the stream if a block begins there.
 TensorId mixed_residual(SegmentBuilder& builder, std::string_view name, TensorId x, bool first);
 
 /// The mix before the head, for `rows` tokens.

@@ -18,11 +18,11 @@ struct Segment {
   SegmentKind kind;
   const LayerKind& layer;  ///< kind of the block's layers; default for the embedding and the head
   Count repeats;
-  Count input_elements;  ///< elements of the segment's input on this rank
-  const OpList& whole;   ///< operators before sharding
-  const OpList& ops;     ///< operators of one rank
+  Count input_elements;  ///< number of elements of the segment's input on this rank
+  const OpList& whole;   ///< the segment's operators before sharding
+  const OpList& ops;     ///< the segment's operators on one rank
   bool backward = true;  ///< whether backward passes through the segment
-  bool mtp = false;      ///< segment of MTP modules, which run in sequence; `repeats` is the number of modules
+  bool mtp = false;      ///< whether it is a segment of MTP modules, which run in sequence; `repeats` is their number
 };
 
 constexpr Step training_step(const Plan& p) {

@@ -23,8 +23,8 @@ class Recurrence {
     return out("delta.out", gated("delta.gate_mul", z, head_norm("delta.o_norm", o)));
   }
 
-  /// H heads of width D throughout, with per-channel decays from a low rank. A_log (one per head) and dt_bias (one per
-  /// channel) are parameters of the core.
+  /// H heads of width D throughout, with per-channel decays from a low-rank projection. A_log (one per head) and
+  /// dt_bias (one per channel) are parameters of the core.
   TensorId kimi_delta() {
     const Count w = r_.width(), d = r_.head_dim;
     const TensorId q = convolved("kda.q", "kda.q_conv", w, d), k = convolved("kda.k", "kda.k_conv", w, d);
@@ -38,7 +38,7 @@ class Recurrence {
     return out("kda.out", gated("kda.gate_mul", z, head_norm("kda.o_norm", o)));
   }
 
-  /// I channels, each with a state of size N. The step size is projected through a low rank; B and C are shared by
+  /// I channels, each with a state of size N. The step size comes from a low-rank projection; B and C are shared by
   /// all channels; Jamba normalizes all three. A_log (I N) and D (I) are parameters of the core. Heads of P channels
   /// share a step, an A_log and a D (PLaMo 2).
   TensorId mamba() {
@@ -70,12 +70,12 @@ class Recurrence {
     return out("ssm.out", y);
   }
 
-  /// H heads of width N throughout. Each token is mixed with its predecessor in six ways, for the projections to
-  /// receptance, key and value and the low-rank projections to decay, in-context learning rate and gate. If an
-  /// earlier layer's values are mixed in, their mixing weight is another low-rank projection. The state loses its
-  /// component along the removal key, at a rate set by the learning rate, and gains the value along the other key.
-  /// Both keys come from one projection: the removal key is multiplied by learned weights k_k and normalized to
-  /// length 1 (a norm per head), the other key is gated by the learning rate (k_a). A LayerNorm per head, the token's
+  /// H heads of width N throughout. Six token shifts, each a mix of the token and its predecessor, are the inputs of
+  /// the projections to receptance, key and value and of the low-rank projections to decay, in-context learning rate
+  /// and gate. If an earlier layer's values are mixed in, their mixing weight is another low-rank projection. The
+  /// state loses its component along the removal key, at a rate set by the learning rate, and gains the value along
+  /// the other key. Both keys come from one projection: the removal key is multiplied by learned weights k_k and
+  /// L2-normalized per head, and the other key is gated by the learning rate (k_a). A LayerNorm per head, the token's
   /// bonus (r_k) and the gate follow. Kernels that read the decay or the learning rate compute it from the respective
   /// projection.
   TensorId rwkv7() {
@@ -123,10 +123,10 @@ class Recurrence {
     return b_.linear("lru.out", Component::attention, Split::row, y, w, b_.arch().hidden, true, p);
   }
 
-  /// H heads of width N throughout. Token shift: receptance, key, value, gate and, in RWKV-6, decay each read a mix of
-  /// the token and its predecessor. RWKV-6 computes the mixing weights (ddlerp, data-dependent linear interpolation)
-  /// and the decay from the token, each through a low rank; in RWKV-5 both are parameters. Learned decays and the
-  /// bonus are parameters of the core. A LayerNorm per head and the gate follow.
+  /// H heads of width N throughout. Token shift: receptance, key, value, gate and, in RWKV-6, decay each read a mix
+  /// of the token and its predecessor. RWKV-6 computes the mixing weights (ddlerp, data-dependent linear
+  /// interpolation) and the decay from the token, each through a low-rank projection; in RWKV-5 both are parameters.
+  /// Learned decays and the bonus are parameters of the core. A LayerNorm per head and the gate follow.
   TensorId rwkv6() {
     const Count w = r_.width(), d = r_.head_dim;
     const bool moves = r_.mix_rank > 0;
@@ -207,8 +207,8 @@ class Recurrence {
     const Step& s = b_.step();
     return b_.add(name, Component::attention, Shift{s.sequences, s.queries, b_.arch().hidden, n}, Split::inside, x_);
   }
-  /// Five mixes of each token with its predecessor. A low-rank projection of a preliminary mix is added to their
-  /// mixing weights.
+  /// RWKV-6's five token shifts. Their mixing coefficients are learned vectors plus a low-rank projection of a
+  /// preliminary token shift.
   TensorId moved_mixes() {
     const Step& s = b_.step();
     constexpr Count n = 5;  // decay, key, value, receptance, gate
@@ -244,7 +244,7 @@ class Recurrence {
     if (!n.act.empty()) low = b_.add(n.act, Component::attention, act, Split::inside, low);
     return b_.linear(n.up, Component::attention, Split::column, low, n.rank, r_.width(), n.bias, r_.head_dim);
   }
-  /// Norm of every head with separate weights: LayerNorm with bias, or normalization to length 1.
+  /// Norm of every head with separate weights: LayerNorm with bias, or L2 normalization.
   TensorId each_head(std::string_view name, TensorId x, bool centered) {
     const Norm n{.rows = mul(b_.tokens(), r_.heads),
                  .width = r_.head_dim,

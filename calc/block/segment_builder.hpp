@@ -116,7 +116,7 @@ class SegmentBuilder {
   }
 
   const Arch& a_;
-  const Mixer& mixer_;  ///< mixer of the layers
+  const Mixer& mixer_;  ///< mixer of the segment's kind of layer
   const LayerKind kind_;
   const Step s_;  ///< the step of the encoder or of the decoder; for all other models, the whole step
   Count t_;

@@ -11,9 +11,9 @@ namespace llmcalc {
 /// Bytes that an operator moves to and from memory: a lower bound, because each operand counts once. The fields are
 /// doubles, because the number of experts that a router selects is an expected value.
 struct Traffic {
-  double weights = 0;      ///< weights read; in backward also gradients written
-  double cache = 0;        ///< keys and values read from the cache
-  double activations = 0;  ///< inputs read, outputs written
+  double weights = 0;      ///< bytes of weights read; in backward, also of gradients written
+  double cache = 0;        ///< bytes of keys and values read from the cache
+  double activations = 0;  ///< bytes of inputs read and outputs written
   constexpr double total() const { return weights + cache + activations; }
   constexpr Traffic& operator+=(const Traffic& o) {
     weights += o.weights;
@@ -26,8 +26,8 @@ struct Traffic {
 /// Cost of one pass over one operator on one rank. Only matmul FLOPs are counted (1 multiply-add = 2). Element-wise
 /// work is priced by the bytes that it moves.
 struct Cost {
-  Flops model{};     ///< under the plan's attention convention
-  Flops executed{};  ///< executed by the kernel: naive attention computes all pairs; flash attention computes the
+  Flops model{};     ///< FLOPs under the plan's attention convention
+  Flops executed{};  ///< FLOPs executed by the kernel: naive attention computes all pairs; flash attention computes the
                      ///< causal pairs and, in backward, also recomputes q k'
   Traffic moved{};
   constexpr Cost& operator+=(const Cost& o) {
@@ -68,12 +68,13 @@ Cost backward(const Op& op, const Pricing& p);
 /// Learned parameters of an operator. A tied head's matrix belongs to the token embedding and counts as 0 here.
 struct Learned {
   Count total = 0;
-  Count idle = 0;    ///< parameters in routed experts that a given token does not visit
-  Count matmul = 0;  ///< parameters used in a matmul once per token: includes a tied head, excludes idle experts
+  Count idle = 0;    ///< number of parameters of the routed experts to which a given token is not routed
+  Count matmul = 0;  ///< number of parameters used in a matmul once per token: with a tied head, without idle experts
   Count matmul_idle = 0;
-  Count frozen = 0;    ///< untrained parameters
-  Count factored = 0;  ///< elements of Adafactor's state: rows + columns of a matrix, all of a vector
-  Count adamw = 0;     ///< trained parameters that Muon leaves to AdamW; depends on the operator, not only its shape
+  Count frozen = 0;    ///< number of untrained parameters
+  Count factored = 0;  ///< number of elements of Adafactor's state: rows + columns of a matrix, all of a vector
+  Count adamw = 0;     ///< number of trained parameters that Muon leaves to AdamW; depends on the operator, not only
+                       ///< its shape
   constexpr Count trained() const { return total - frozen; }
   constexpr Learned& operator+=(const Learned& o) {
     total = add(total, o.total);
@@ -99,9 +100,9 @@ Learned learned(const Shape& shape);
 /// to another operator count only in `matmul`.
 Learned learned(const Op& op);
 
-/// Special functions (exp, tanh and similar) that an element-wise operator evaluates: one per activation element
-/// (backward: the function and its derivative) or per logit. Excludes the attention core, whose measured rate includes
-/// them. ReLU also counts as one, because shapes do not record the activation.
+/// Number of special functions (exp, tanh and similar) that an element-wise operator evaluates: one per activation
+/// element (backward: the function and its derivative) or per logit. Excludes the attention core, whose measured rate
+/// includes them. ReLU also counts as one, because shapes do not record the activation.
 double functions(const Shape& shape, bool is_backward);
 
 /// Number of elements in the result.

@@ -48,8 +48,8 @@ Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Shift& s, const Pricing&) { return {.needs = {{true, s.moved}}}; }
 Held held(const Pointwise& s, const Pricing& p) {
   switch (s.kind) {
-    case PointwiseKind::scale:  // the operator's result, which its gradient reads; the next layer keeps it alive
-                                // until then
+    case PointwiseKind::scale:  // the operator's result, which its gradient reads; until then, the next layer keeps it
+                                // alive
       return {.scratch_backward = bytes_of(p.activation, mul(s.rows, s.width))};
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
@@ -135,7 +135,7 @@ CacheRow cache_row(const Pool& s, const Pricing& p) {
 CacheRow cache_row(const LinearAttention& s, const Pricing&) {
   return {.state = Bytes(mul(s.state_bytes, s.cached()))};
 }
-/// The last inputs, in their compute format.
+/// The last inputs of a convolution, in the format of activations.
 CacheRow cache_row(const Convolution& s, const Pricing& p) {
   return {.state = bytes_of(p.activation, mul(s.channels, s.taps - 1))};
 }

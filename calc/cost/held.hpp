@@ -15,7 +15,7 @@ struct CacheRow {
   Bytes per_token{};
   Reach reach{};
   Bytes state{};
-  Count encoded = 0;  ///< tokens of the context that the encoder reads
+  Count encoded = 0;  ///< number of context tokens that the encoder reads
   Bytes per_pool{};
   Count ratio = 1;
   Bytes open{};  ///< bytes of tokens whose pooling group may be incomplete; not part of the cache, as in published
@@ -53,9 +53,9 @@ struct Needs {
 /// Bytes that an operator needs in addition to its inputs and output.
 struct Held {
   Needs needs{};
-  Bytes saved{};    ///< saved for backward: softmax outputs, log-sum-exps, masks, statistics
-  Bytes scratch{};  ///< live only while the operator runs: naive attention's scores (training saves them); a ring's
-                    ///< incoming block
+  Bytes saved{};    ///< bytes saved for backward: softmax outputs, log-sum-exps, masks, statistics
+  Bytes scratch{};  ///< bytes live only while the operator runs: naive attention's scores (training saves them); a
+                    ///< ring's incoming block
   Bytes scratch_backward{};
 };
 Held held(const Shape& shape, const Pricing& p);

@@ -21,7 +21,8 @@ namespace llmcalc::shape_costs {
 // are not saved.
 
 namespace {
-/// Coefficients of the matmuls above. `reading`: coefficient of the matmuls within a chunk that produce the output.
+/// Coefficients in the formulas of the executed matmuls above. `reading`: matmuls within a chunk that produce the
+/// output.
 struct RuleWork {
   Count state, scores, values, reading;
 };
@@ -58,7 +59,7 @@ double linear_numbers(const LinearAttention& s) { return d(s.rows()) * d(add(s.i
 }  // namespace
 
 Cost forward(const LinearAttention& s, const Pricing& p, const Stored& w) {
-  const double state = p.cached ? 2 * d(s.sequences) * d(s.cached()) * d(s.state_bytes) : 0;  // read and written
+  const double state = p.cached ? 2 * d(s.sequences) * d(s.cached()) * d(s.state_bytes) : 0;  // bytes read and written
   return {recurrent_flops(s),
           state_flops(s),
           {.weights = bytes(w.vector, d(s.weights)),
@@ -103,9 +104,9 @@ Learned learned(const Convolution& s) {
   return {.total = all, .matmul = taps, .factored = all};
 }
 
-// ---- Shift: element-wise. Forward reads each token once for all mixes and, if `moved`, the additions to the mixing
-// weights. Backward also reads the mixes' gradients and writes the gradients of the token and of the additions. With a
-// cache, a pass reads the last cached token and replaces it.
+// ---- Shift: element-wise. Forward reads each token once for all token shifts and, if `moved`, the terms added to
+// the mixing coefficients. Backward also reads the gradients of the shifts' outputs and writes the gradients of the
+// token and of the added terms. With a cache, a pass reads the last cached token and replaces it.
 
 Cost forward(const Shift& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows()) * d(s.width), mixes = d(s.mixes);

@@ -16,7 +16,7 @@
 
 namespace llmcalc {
 
-/// Peak rate of a device that applies to matmuls in a format.
+/// The peak rate of a device that limits matmuls in a format.
 enum class Peak : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, none };
 inline constexpr std::size_t peak_count = 8;
 inline constexpr std::array<std::string_view, peak_count> peak_names{"fp64", "fp32", "tf32", "fp16",
@@ -30,11 +30,11 @@ struct Format {
   Count element_bits = 0, group = 0, group_bits = 0;
   Count outer = 0, outer_bits = 0, tensor_bytes = 0;
   Peak peak = Peak::none;        ///< `none`: storage only; matmuls run in another format
-  bool covers_embedding = true;  ///< false: token embedding and head stay in the compute format
-  bool covers_vectors = true;    ///< false: norms and biases stay in the compute format
+  bool covers_embedding = true;  ///< whether it covers token embedding and head; false: they keep the compute format
+  bool covers_vectors = true;    ///< whether it covers norms and biases; false: they keep the compute format
   std::string_view note;
-  Count group_rows = 1;                 ///< rows per group, for blocks of 128 x 128
-  Count row_bits = 0, column_bits = 0;  ///< extra bits per row and per column
+  Count group_rows = 1;                 ///< number of rows per group, for blocks of 128 x 128
+  Count row_bits = 0, column_bits = 0;  ///< numbers of extra bits per row and per column
 };
 
 /// Whole bits per element, excluding group data such as scales.

@@ -82,7 +82,7 @@ std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept;
 CollectiveAlgorithm default_algorithm(CollectiveOp op) noexcept;
 
 struct CollectiveSchedule {
-  Count rounds = 0;  ///< sequentially dependent messages
+  Count rounds = 0;  ///< number of sequentially dependent messages
   Ratio load;        ///< bytes over the link of the busiest rank, in units of M
 };
 

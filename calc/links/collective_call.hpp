@@ -19,8 +19,9 @@ struct CollectiveCall {
   Count messages = 0;
   Bytes bytes;
   ExpertRouting routing{};  ///< routing of the rows sent to experts
-  Count beside = 0;         ///< messages that can overlap with weight gradients, which do not depend on them
-  Count for_weights = 0;    ///< messages that only weight gradients depend on
+  Count beside = 0;         ///< number of messages that can overlap with weight gradients, which do not depend on the
+                            ///< messages
+  Count for_weights = 0;    ///< number of messages that only weight gradients depend on
 };
 
 class CollectiveCalls {
@@ -37,8 +38,8 @@ class CollectiveCalls {
 };
 
 /// Adds the messages of a collective in forward or in backward. In backward, a collective may be a different
-/// operation, and may also regather a saved shard. `regathers_for_weights`: only weight gradients need the regathered
-/// tensor.
+/// operation, and may also regather a saved shard. `regathers_for_weights`: whether only weight gradients need the
+/// regathered tensor.
 void add_forward(CollectiveCalls& all, const Collective& c, const Pricing& p);
 void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, bool regathers_for_weights = false);
 
@@ -47,9 +48,9 @@ void add_backward(CollectiveCalls& all, const Collective& c, const Pricing& p, b
 /// nodes with e = E / nodes experts each, a node is missed if all K picks fall on the (A - 1) e experts of the other
 /// nodes:
 ///   A (1 - C((A - 1) e, K) / C(A e, K)) = A (1 - product over i < K of ((A - 1) e - i) / (A e - i))
-/// At most A and at most K. DeepSeek-V3 (arXiv:2412.19437, 2.1.2) limits nodes in this way. Not modeled: its routers
-/// first pick the best-matching nodes and then choose among their experts, and some experts are more popular than
-/// others.
+/// The result exceeds neither A nor K. DeepSeek-V3 (arXiv:2412.19437, 2.1.2) limits nodes in this way. Not modeled:
+/// its routers first pick the best-matching nodes and then choose among their experts, and some experts are more
+/// popular than others.
 double expected_nodes(const ExpertRouting& r, double nodes, Count most);
 
 /// Seconds of collectives. `waits`: messages x rounds x latency. `transfer`: load x bytes / bandwidth.
@@ -67,7 +68,7 @@ CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorith
 /// Rounds of one pass over n ranks if trees carry short messages: 2 log2(n) + 4. For each message, NCCL uses the
 /// faster of a ring and a tree of logarithmic depth (NCCL 2.4, double binary trees between nodes).
 double tree_rounds(double ranks);
-/// Time of collectives at the rates achieved on a level of links. `outer`: a level outside the innermost one.
+/// Time of collectives at a level's achieved rates. `outer`: whether the level is not the innermost.
 CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorithm algorithm, Count ranks,
                                      const Link& link, const LinkRates& reached, bool outer);
 /// Time of collectives with the operation's default algorithm: a ring; pairwise for an all-to-all; one message for p2p.

@@ -15,7 +15,7 @@ Lines joined_lines(const Lines& g) {
   return follows ? Lines{{g.ranks(), g.inner.stride}, {}} : g;
 }
 
-/// Whether every node of `devices` devices contains an equal part of each line like `l`.
+/// Whether every node of `devices` devices contains an equal part of each line shaped like `l`.
 bool is_even(const Line& l, Count devices) {
   const Count block = mul(l.ranks, l.stride);
   const bool shared_out = block % devices == 0 && devices % l.stride == 0;
@@ -67,8 +67,8 @@ Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   return m;
 }
 
-/// The parts that the slowest instance of a level joins in a group. An instance joins `joined` devices, a part has
-/// the ranks on `size` devices.
+/// The parts that the slowest instance of a level joins in a group. An instance joins `joined` devices; a part
+/// consists of the ranks on `size` devices.
 Meeting meet(const Placed& g, Count size, Count joined) {
   std::optional<Meeting> worst;
   for (Count begin = g.base / joined * joined; begin <= g.last(); begin += joined)

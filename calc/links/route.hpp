@@ -32,7 +32,7 @@ Route route(const Cluster& c, const Layout& l, Group g);
 /// Number of nodes that a group occupies; a node is the set of devices joined by the innermost level.
 Count nodes(const Route& r);
 
-/// Whether the nodes that a token may visit hold at least top_k experts (Layout::expert_nodes).
+/// Whether the nodes to which a token may be routed hold at least top_k experts (Layout::expert_nodes).
 bool holds_choices(const Cluster& c, const Layout& l, const Moe& moe);
 
 /// The outermost level that joins ranks of a group.

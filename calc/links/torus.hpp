@@ -23,7 +23,7 @@
 namespace llmcalc {
 
 struct TorusAxis {
-  Count ranks = 1;    ///< ranks of a group, or devices
+  Count ranks = 1;    ///< number of ranks of a group, or of devices
   Count spacing = 1;  ///< distance between ranks in devices
   bool closed = false;
   constexpr bool operator==(const TorusAxis&) const = default;

@@ -21,12 +21,15 @@ struct LiveTensor {
   TensorId same;  ///< id of this tensor after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
   bool needed = false, apart = false, discarded = false, remade = false, alive_in_recompute = false;
-  bool asks = true;        ///< requires a gradient
-  bool outside = false;    ///< produced by another segment, which counts it; its gradient is computed here
-  bool carried = false;    ///< produced here and read by other segments: live to the end of this segment
-  bool shared_kv = false;  ///< carried, and read by several layers: its gradient exists before backward begins
-  bool in_place = false;   ///< carried, and overwritten by the gradients that later segments compute for it
-  bool passed = false;     ///< the result, if this segment's backward also needs it; the next segment saves it
+  bool asks = true;        ///< whether it requires a gradient
+  bool outside = false;    ///< whether another segment produces it and counts its bytes; its gradient is computed here
+  bool carried = false;    ///< whether it is produced here and read by other segments; it is then live to the end of
+                           ///< this segment
+  bool shared_kv = false;  ///< whether it is carried and read by several layers; its gradient then exists before
+                           ///< backward begins
+  bool in_place = false;   ///< whether it is carried and overwritten by the gradients that later segments compute
+  bool passed = false;     ///< whether it is the result and this segment's backward also needs it; the next segment
+                           ///< saves it
 };
 
 /// An operator's tensors after aliasing. A collective without a new result (an all-reduce) works in place.
@@ -256,8 +259,8 @@ class Walk {
     if (n.out) need(of_[i].out, i);
   }
 
-  /// Marks the logits, whose bytes are a convention (logits_bytes). Their gradient overwrites the logits, which are
-  /// live until the head's matmul has read the gradient.
+  /// Marks the logits, whose size follows a convention (logits_bytes). Their gradient overwrites the logits, which
+  /// are live until the head's matmul has read the gradient.
   void mark_logits(TensorId t, Bytes bytes) {
     logits_ = t;
     LiveTensor& x = tensors_[t];
@@ -396,7 +399,7 @@ class Walk {
     Bytes added;
     for (const TensorId in : t.in) {
       if (!asks(in)) continue;
-      const bool alone = sum && in == t.in[0] && gradient[t.out] != Bytes();  // not shared yet
+      const bool alone = sum && in == t.in[0] && gradient[t.out] != Bytes();  // the sum's gradient is not shared yet
       if ((sum || (weighted && in == t.in[0])) && (!tensors_[in].apart || alone)) {
         if (in == *heir) gradient[in] = std::exchange(gradient[t.out], {});
         continue;
@@ -412,9 +415,9 @@ class Walk {
   Liveness r_;
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
-  std::array<bool, OpList::capacity> recomputed_{};      // recomputed in backward
-  std::array<bool, OpList::capacity> own_recomputed_{};  // recomputed in backward, with the gradient still to be
-                                                         // computed
+  std::array<bool, OpList::capacity> recomputed_{};      // whether the operator is recomputed in backward
+  std::array<bool, OpList::capacity> own_recomputed_{};  // the operator's own saved bytes, recomputed in backward, are
+                                                         // live until its gradient is computed
   InplaceVector<Held, OpList::capacity> held_;
   InplaceVector<Operands, OpList::capacity> of_;
   InplaceVector<LiveTensor, most_tensors> tensors_;

@@ -14,9 +14,9 @@ namespace llmcalc {
 
 /// Bytes of one segment: embedding, a block, or the head.
 struct Liveness {
-  Bytes input;    ///< the segment's input tensor
-  Bytes output;   ///< the result of the segment
-  Bytes saved;    ///< saved for backward, including the input if backward needs it
+  Bytes input;    ///< bytes of the segment's input tensor
+  Bytes output;   ///< bytes of the segment's result
+  Bytes saved;    ///< bytes saved for backward, including the input if backward needs it
   Bytes core;     ///< the part of `saved` that only the attention core needs: scores, log-sum-exps
   Bytes carried;  ///< tensors that other segments read, except the output, but possibly including the input; training
                   ///< saves them
@@ -48,7 +48,7 @@ struct Alive {
     own,         ///< statistics, masks and scores that the operator saves
     gradient,    ///< the gradient of the operator's result
     recomputed,  ///< the operator's result, recomputed in backward
-    scratch      ///< live only while the operator runs
+    scratch      ///< a buffer that is live only while the operator runs
   };
   static constexpr std::size_t no_op = OpList::capacity;
   As as;

@@ -22,7 +22,7 @@ namespace llmcalc {
 /// y (tokens, width) = table (rows, width) [ids].
 struct Lookup {
   Count tokens = 0, rows = 0, width = 0;
-  bool tied = false;  ///< the table belongs to the model, which counts it
+  bool tied = false;  ///< whether the table belongs to the model, which counts its parameters
   constexpr bool operator==(const Lookup&) const = default;
 };
 
@@ -33,7 +33,7 @@ struct Lookup {
 struct Linear {
   Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
   bool bias = false;
-  bool tied = false;  ///< W belongs to the model's token embedding or head, which counts it
+  bool tied = false;  ///< whether W belongs to the model's token embedding or head, which counts its parameters
   Count expert_ranks = 1;
   constexpr bool operator==(const Linear&) const = default;
 };
@@ -42,9 +42,9 @@ struct Linear {
 /// width and may share them.
 struct Norm {
   Count rows = 0, width = 0, weights = 0;
-  bool centered = false;  ///< LayerNorm: saves mean and deviation; RMSNorm saves one statistic
-  bool per_head = false;  ///< qk-norm with separate weights for each head
-  bool spans = false;     ///< qk-norm in which a row spans all heads of a token
+  bool centered = false;  ///< whether it is a LayerNorm, which saves mean and deviation; an RMSNorm saves one statistic
+  bool per_head = false;  ///< whether each head has separate weights (qk-norms)
+  bool spans = false;     ///< whether a row spans all heads of a token (qk-norms)
   constexpr bool operator==(const Norm&) const = default;
 };
 
@@ -61,16 +61,16 @@ struct Attention {
                                ///< queries
   Count head_ranks = 1;        ///< number of ranks across which the heads are sharded; each rank holds the sinks of
                                ///< all heads
-  bool ring = false;           ///< the keys and values of one other rank at a time pass through this rank
-  bool shared_kv = false;      ///< keys and values come from another layer, which caches them
-  bool shares_kv = false;      ///< later layers also read its keys and values
-  bool bidirectional = false;  ///< every query sees all keys, or with a window the keys on both sides
-  bool cross = false;          ///< keys and values come from the encoder's tokens and are cached once
-  bool relative = false;       ///< a bias per head and query-key pair, equal for all sequences, is added to the
+  bool ring = false;           ///< whether other ranks' keys and values pass through this rank, one rank's at a time
+  bool shared_kv = false;      ///< whether keys and values come from another layer, which caches them
+  bool shares_kv = false;      ///< whether later layers also read its keys and values
+  bool bidirectional = false;  ///< whether every query sees all keys, or with a window the keys on both sides
+  bool cross = false;          ///< whether keys and values come from the encoder's tokens and are cached once
+  bool relative = false;       ///< whether a bias per head and query-key pair, equal for all sequences, is added to the
                                ///< scores
   Selection selection{};       ///< keys that an indexer selects from the keys in reach or from the pooled keys
-  Count pooled = 0;            ///< tokens per pooled key; pooled keys are read in addition to the keys in reach
-  bool shared = false;         ///< the values are the keys
+  Count pooled = 0;            ///< number of tokens per pooled key; pooled keys are read along with the keys in reach
+  bool shared = false;         ///< whether the values are the keys
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Number of queries over all ranks.
@@ -103,7 +103,7 @@ struct Attention {
 struct IndexScores {
   Count sequences = 0, heads = 0, queries = 0, keys = 0, width = 0;
   Selection selection{};
-  Count pooled = 0;  ///< tokens per pooled key; 0: every token has a key
+  Count pooled = 0;  ///< number of tokens per pooled key; 0: every token has a key
   constexpr bool operator==(const IndexScores&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Number of tokens before the first query.
@@ -149,13 +149,13 @@ struct LinearAttention {
   Count sequences = 0, heads = 0, queries = 0, head_dim = 0;
   Count key_heads = 0, key_dim = 0;
   StateRule rule = StateRule::sum;
-  Count chunk = 0;  ///< tokens per chunk in the kernels; 0: token by token
+  Count chunk = 0;  ///< number of tokens per chunk in the kernels; 0: token by token
   Count gates = 0, weights = 0;
-  Count state_bytes = 4;       ///< bytes per state element
-  bool shares_values = false;  ///< later layers also read its values, which are input `values_at`
-  bool normalized = false;  ///< mLSTM: values have one more element, 1, which accumulates the normalizer that divides
-                            ///< the outputs. The state is stored divided by e^m, where m, the largest gate so far, is
-                            ///< an additional value per head
+  Count state_bytes = 4;       ///< number of bytes per state element
+  bool shares_values = false;  ///< whether later layers also read its values, which are input `values_at`
+  bool normalized = false;  ///< mLSTM: whether values have one more element, 1, which accumulates the normalizer that
+                            ///< divides the outputs. The state is stored divided by e^m, where m, the largest gate so
+                            ///< far, is an additional value per head
   static constexpr std::size_t values_at = 2;
   constexpr bool operator==(const LinearAttention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
@@ -221,7 +221,7 @@ enum class PointwiseKind : std::uint8_t {
   repeat,    ///< copies a token to all residual streams: saves no tensor
   gather,    ///< weighted sum of the residual streams: saves them and their weights
   spread,    ///< mixes the residual streams and adds a weighted result to each: saves all three
-  predict,   ///< adds mixes of the residual streams to each: saves them and their weights
+  predict,   ///< adds a linear combination of the residual streams to each: saves them and their weights
   stack,     ///< residual streams: the token, and its projections rescaled to the token's magnitude: saves both
   first,     ///< copies the first residual stream: saves no tensor
   share      ///< adds a tensor to all residual streams but the first: saves no tensor
@@ -234,8 +234,9 @@ struct Pointwise {
   Count top_k = 0;    ///< top_k of route, dispatch, mix and combine; number of residual streams of repeat, gather,
                       ///< spread, predict, stack and share
   Count weights = 0;  ///< number of parameters (xIELU: 2)
-  bool per_number = false;  ///< one parameter per element of the width
-  Count gate_rows = 0;  ///< combine: rows whose gates are saved, if a rank routes only part of its tokens; 0: all rows
+  bool per_number = false;  ///< whether there is one parameter per element of the width
+  Count gate_rows = 0;  ///< combine: number of rows whose gates are saved, if a rank routes only part of its tokens; 0:
+                        ///< all
   constexpr bool operator==(const Pointwise&) const = default;
 };
 
@@ -252,16 +253,16 @@ struct ExpertRouting {
 };
 
 /// Collective among the ranks of a group: an operation in forward and an operation in backward, either of which may
-/// be absent. `elements`: size of the full tensor. number_bytes 0: bytes of the activation format. For messages
-/// between two ranks (p2p), which have no full tensor, `elements` is the size of one message, and a rank of a ring
-/// sends `repeats` messages.
+/// be absent. `elements`: size of the full tensor. `number_bytes`: bytes per element; 0: those of the activation
+/// format. For messages between two ranks (p2p), which have no full tensor, `elements` is the size of one message,
+/// and a rank of a ring sends `repeats` messages.
 struct Collective {
   bool forward_on = false, backward_on = false;
-  bool regather = false;  ///< backward repeats the forward collective, whose result is not saved
+  bool regather = false;  ///< whether backward repeats the forward collective, whose result is not saved
   CollectiveOp forward = CollectiveOp::all_reduce, backward = CollectiveOp::all_reduce;
   Group group = Group::tensor;
   Count elements = 0, ranks = 1, repeats = 1, number_bytes = 0;
-  Count out_elements = 0;   ///< elements of this rank's result
+  Count out_elements = 0;   ///< number of elements of this rank's result
   ExpertRouting routing{};  ///< routing of tokens to experts
   constexpr bool operator==(const Collective&) const = default;
 };
@@ -297,8 +298,8 @@ constexpr void set_queries(Shape& s, Count sequences, Count queries) {
 enum class Split : std::uint8_t {
   tokens,  ///< replicated on every rank; sequence parallelism shards its rows
   inside,  ///< replicated on every rank with all tokens, because it is between sharded operators (a router)
-  column,  ///< out is sharded
-  row,     ///< in is sharded; the ranks' results must be summed
+  column,  ///< the dimension `out` is sharded
+  row,     ///< the dimension `in` is sharded; the ranks' results must be summed
   heads,   ///< attention: heads are sharded; KV heads are replicated if there are fewer of them than ranks
   width,   ///< element-wise between sharded operators
   partial  ///< element-wise on results that must still be summed
@@ -342,15 +343,16 @@ struct Op {
   Split split;
   Count unit;  ///< each shard is a whole multiple of this many elements, such as a head's width
   Inputs in;
-  TensorId out;  ///< no_tensor: the operator works in place on in[0]
+  TensorId out;  ///< id of the result; no_tensor: the operator works in place on in[0]
   /// Adapters are trained while all other weights are frozen (calc/training/adapter.hpp).
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
-  bool detached = false;  ///< passes no gradient to its inputs (an indexer, which only its own loss trains)
-  bool asks = true;       ///< its inputs require gradients, because a trained weight precedes them
-  bool reread = false;    ///< a router without a backward pass, but with a selection that the experts' backward reads
-  bool narrow = false;    ///< a matmul in the plan's format if this format has fewer than 16 bits
-  bool borrowed = false;  ///< its weights belong to another operator, which counts them
+  bool detached = false;  ///< whether it passes no gradient to its inputs (an indexer, which only its own loss trains)
+  bool asks = true;       ///< whether its inputs require gradients, because a trained weight precedes them
+  bool reread = false;    ///< whether a router without a backward pass makes a selection that the experts' backward
+                          ///< reads
+  bool narrow = false;    ///< whether a matmul runs in the plan's format if this has fewer than 16 bits
+  bool borrowed = false;  ///< whether its weights belong to another operator, which counts them
   Owner owner = Owner::model;
 
   constexpr bool is_frozen() const { return weights == Weights::frozen; }

@@ -31,12 +31,12 @@ double matrix_read(const Linear& s, const Stored& w);
 /// dimension if training quantizes the matrix.
 double transposed_read(const Linear& s, const Stored& w);
 
-/// Expected number of distinct groups that `tokens` tokens visit, each choosing top_k at random:
+/// Expected number of distinct groups to which `tokens` tokens are routed, each to top_k random groups:
 /// n (1 - (1 - k/n)^tokens). Assumes uniform, independent routing.
 double groups_touched(Count groups, Count top_k, Count tokens);
-/// Expected number of groups whose weights a matmul reads: all groups or, for experts, those that at least one token
-/// visits. Tokens of all ranks choose among the experts of all ranks. This rank has an equal share of the rows, of
-/// the groups, and therefore of the expected number.
+/// Expected number of groups whose weights a matmul reads: all groups or, for experts, those to which at least one
+/// token is routed. Tokens of all ranks choose among the experts of all ranks. This rank has an equal share of the
+/// rows, of the groups, and therefore of the expected number.
 double groups_touched(const Linear& s);
 
 }  // namespace llmcalc

@@ -22,8 +22,8 @@ struct Pairs {
   Selection selection{};
   Count pooled = 0;
   bool pooled_alone = false;
-  bool both_ways = false;  ///< tokens also see later tokens: every convention counts all pairs or, with a window, all
-                           ///< pairs within the window on both sides
+  bool both_ways = false;  ///< whether tokens also see later tokens; every convention then counts all pairs or, with a
+                           ///< window, all pairs within the window on both sides
 };
 Count twice_pairs(Count queries, Count past, const Pairs& pairs);
 

@@ -28,8 +28,8 @@ struct Pricing {
   Documents documents{};          ///< documents of a packed sequence; empty: one document
   bool norm_stats = true, dropout = false;
   Count gradient_bytes = 4;
-  bool accumulate = false;  ///< gradients accumulate over micro-batches
-  bool cached = true;       ///< inference caches keys and values
+  bool accumulate = false;  ///< whether gradients accumulate over micro-batches
+  bool cached = true;       ///< whether inference caches keys and values
   Offload offload{};        ///< offloaded fractions in inference
 
   constexpr bool training() const { return phase == Phase::training; }

@@ -11,7 +11,7 @@ namespace {
 /// Size of the largest shard of n if the ranks divide n in whole multiples of `unit`; 0 for heads of width 0.
 Count cut(Count n, Count unit, Count ranks) { return n == 0 ? 0 : ceil_div(n / unit, ranks) * unit; }
 
-// Shard the rows of operators that work on single tokens.
+// Shards the rows of an operator that works on single tokens.
 void cut_rows(Lookup& s, Count ranks) { s.tokens = ceil_div(s.tokens, ranks); }
 void cut_rows(Linear& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
 void cut_rows(Norm& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
@@ -24,12 +24,12 @@ void cut_rows(Collective& s, Count ranks) {
   s.elements = ceil_div(s.elements, ranks);
   s.out_elements = ceil_div(s.out_elements, ranks);
 }
-void cut_rows(Attention&, Count) {}    // works on whole sequences
-void cut_rows(IndexScores&, Count) {}  // works on whole sequences
+void cut_rows(Attention&, Count) {}    // unchanged: attention works on whole sequences
+void cut_rows(IndexScores&, Count) {}  // unchanged: scores need whole sequences
 void cut_rows(Pool& s, Count ranks) { s.queries = ceil_div(s.queries, ranks); }
-void cut_rows(LinearAttention&, Count) {}  // works on whole sequences
-void cut_rows(Convolution&, Count) {}      // works on whole sequences
-void cut_rows(Shift&, Count) {}            // works on whole sequences
+void cut_rows(LinearAttention&, Count) {}  // unchanged: a recurrence works on whole sequences
+void cut_rows(Convolution&, Count) {}      // unchanged: a convolution works on whole sequences
+void cut_rows(Shift&, Count) {}            // unchanged: a token shift works on whole sequences
 
 /// Shards a qk-norm, which works on tokens x heads rows. Its weights are either shared by the heads or separate per
 /// head.
@@ -42,7 +42,7 @@ void cut_heads(Norm& s, Count heads, Count ranks) {
 
 // Tensor parallelism: shards columns, rows, heads or width, according to the operator's split.
 void cut_width(const Op& op, Lookup& s, Count ranks) {
-  Count& size = op.split == Split::heads ? s.width : s.rows;  // values per head, or rows of the vocabulary
+  Count& size = op.split == Split::heads ? s.width : s.rows;  // number of values per head, or of rows of the vocabulary
   size = ceil_div(size, ranks);
 }
 void cut_width(const Op& op, Linear& s, Count ranks) {
@@ -233,8 +233,8 @@ class TensorWalk {
   OpList out_;
   std::array<TensorId, most_tensors> inside_{};      // id of a whole tensor inside the sharded region
   std::array<Op*, most_tensors> collective_call_{};  // collective that produced the tensor
-  std::array<bool, most_tensors> is_inside_{};       // the tensor is produced by a sharded operator
-  std::array<bool, most_tensors> summed_later_{};    // the tensor is read by an operator on partial sums
+  std::array<bool, most_tensors> is_inside_{};       // whether a sharded operator produced the tensor
+  std::array<bool, most_tensors> summed_later_{};    // whether an operator on partial sums reads the tensor
   std::array<const Op*, most_tensors> maker_{};      // operator that produced the tensor; null: the block's input
   TensorId router_logits_ = no_tensor;
 };

@@ -15,7 +15,7 @@ struct PassEstimate : PassTime {
 
 /// Estimates a pass from the rows of price_pass() for this plan and layout.
 PassEstimate assemble_pass(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
-/// The same for the rows of one chunk; the FLOPs remain those of the whole model.
+/// Estimates a pass through one chunk; `flops` still counts the whole model.
 PassEstimate assemble_pass(const Prices& prices, const ModelChunk& chunk, const Plan& plan, const Layout& layout,
                            const Cluster& cluster);
 
@@ -23,7 +23,7 @@ class PassCurve {
  public:
   /// `largest_context`: the context for which workspace() returns the peak.
   PassCurve(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count largest_context);
-  /// The steps of one chunk; their FLOPs remain those of the whole model.
+  /// For the steps of one chunk; their `flops` still count the whole model.
   PassCurve(const Arch& arch, const ModelChunk& chunk, const Plan& plan, const Layout& layout, const Cluster& cluster,
             Count largest_context);
 

@@ -30,13 +30,13 @@ struct PassStage {
 struct PassStages {
   explicit PassStages(std::vector<PassStage> stages) : all(std::move(stages)) {}
   std::vector<PassStage> all;
-  Count prompt_parts = 1;  ///< m of a prefill
+  Count prompt_parts = 1;  ///< number of parts into which a prefill is divided (m)
 };
 
 /// One stage with all layers.
 PassStages one_stage(const Arch& arch, const Cluster& cluster);
 
-/// T from the t_i, without sends.
+/// The pass time T of stages with the times t_i, excluding sends.
 PassEstimate in_sequence(const std::vector<PassEstimate>& stages, Count parts);
 PassSpent in_sequence(const std::vector<PassSpent>& stages, Count parts);
 

@@ -7,7 +7,7 @@
 namespace llmcalc {
 namespace {
 
-/// Spacing that puts the ends of a micro-batch into different cache sets.
+/// Number of entries between the flows' end times, which puts the ends of a micro-batch into different cache sets.
 constexpr Count spacing = 8;
 
 }  // namespace
@@ -174,9 +174,9 @@ bool AlternatingRun<n>::shifted(Lanes<n>& by) const {
   return all_unused([&](const Lanes<n>& end) { return same(end, *marked++); });
 }
 
-/// Compares the cut after every round with a mark. The mark is set after rounds 1, 2, 4, 8, ..., so that it moves past
-/// the unsteady beginning and lies far enough back for any distance at which times repeat. Round 1 is not compared,
-/// because it starts forwards that wait for their chunk to be ready. The caller runs the remaining rounds.
+/// Compares the cut after every round with a mark. The mark is set after rounds 1, 2, 4, 8, ..., so it moves past the
+/// warm-up and lies far enough back for any distance at which times repeat. Round 1 is not compared, because it
+/// starts forwards that wait for their chunk to be ready. The caller runs the remaining rounds.
 template <std::size_t n>
 void AlternatingRun<n>::run_steady(Count rounds) {
   const Count slots = p_.chunks == 1 ? 1 : mul(p_.ranks, p_.chunks);

@@ -1,6 +1,6 @@
 #pragma once
-/// Simulation of 1F1B and interleaved pipelines, whose order alternates(). One simulation serves several sets of times,
-/// its lanes.
+/// Simulation of 1F1B and interleaved pipelines, for which alternates() holds. One simulation serves several sets of
+/// times, its lanes.
 
 #include <array>
 #include <span>
@@ -44,12 +44,12 @@ struct AlternatingWorkspace {
     Count done = 0;
     Lanes<n>* ends = nullptr;
     Chunk* chunk = nullptr;  ///< chunk of the next slot
-    Count left = 0;          ///< slots until the next chunk's turn
+    Count left = 0;          ///< number of slots until the next chunk's turn
   };
   struct Rank {
     Flow forward, backward;
-    Count ahead = 0;  ///< forwards before the first backward
-    Count to_do = 0;  ///< slots until its stop
+    Count ahead = 0;  ///< number of forwards before the first backward
+    Count to_do = 0;  ///< number of slots until its stop
     Chunk* chunks = nullptr;
     Lanes<n> clock, marked_clock;
   };
@@ -58,15 +58,15 @@ struct AlternatingWorkspace {
   std::vector<Lanes<n>> ends, unused;
 };
 
-/// Runs a pipeline whose schedule alternates().
+/// Runs a pipeline for which alternates() holds.
 ///
 /// Steady runs are not always simulated to their end. A cut is the state after the same number of rounds on every rank:
 /// the clock of each rank and the ends of slots whose results have not been used. All later times depend only on this
 /// state, and on its times only through maxima and sums. So if a cut equals an earlier one except that all times are
 /// later by the same L, the same holds for all following cuts at this distance, and as many whole distances as remain
 /// can be skipped, each adding L. A state that is off by at most d adds an error of at most d per skipped distance
-/// (maxima and sums propagate errors but do not amplify them), so that d <= 1e-13 L keeps the total exact to 1e-13.
-/// Rounds are skipped only when every lane repeats.
+/// (maxima and sums propagate errors but do not amplify them), so d <= 1e-13 L keeps the total exact to 1e-13. Rounds
+/// are skipped only when every lane repeats.
 template <std::size_t n>
 class AlternatingRun {
  public:
@@ -98,8 +98,8 @@ class AlternatingRun {
 
   const Pipeline& p_;
   AlternatingWorkspace<n>& room_;
-  Count slots_;        // slots of a rank in each direction, without skipped rounds
-  Count mask_ = 0;     // end times stored per flow, a power of two minus 1
+  Count slots_;        // number of slots of a rank in each direction, without skipped rounds
+  Count mask_ = 0;     // number of end times stored per flow, a power of two, minus 1
   Lanes<n> left_out_;  // seconds of skipped rounds
 };
 

@@ -31,7 +31,7 @@ class ChunkTensors {
     return saved_below(c_.end) + p_.head().alive.saved + modules() * saved_of_module();
   }
 
-  /// Bytes saved for backward in host memory, over all layers. in_transit(): for the layer with the most.
+  /// Bytes saved for backward in host memory, over all layers. in_transit(): those of the layer with the most.
   Bytes on_host() const {
     if (in_groups_) return ceil_div(c_.layers(), group_) * share_of(p_.layer(0).alive.input, away_);
     Bytes all;
@@ -207,7 +207,7 @@ class ChunkTensors {
   Count group_;
   Ratio away_;  // fraction of saved bytes in host memory
   bool whole_logits_, in_groups_ = false;
-  bool recomputed_modules_ = false;  // the layer of each module is recomputed separately
+  bool recomputed_modules_ = false;  // whether each MTP module's layer is recomputed separately
 };
 
 /// Bytes of the logits of the head, and of every MTP module if the loss does not process logits in chunks.

@@ -14,7 +14,7 @@ struct Beat {
 
 class ChunkClock {
  public:
-  /// `apart`: excludes expert collectives.
+  /// `apart`: whether to exclude expert collectives.
   ChunkClock(const Prices& prices, const RowTimes& times, const ModelChunk& chunk, double hidden, bool apart = false)
       : prices_(prices), times_(times), chunk_(chunk), hidden_(hidden), apart_(apart) {}
 
@@ -60,8 +60,8 @@ class ChunkClock {
   }
 
   /// Backward under ZeRO-3, from the head down: a layer overlaps with the gather of the layer below and the gradient
-  /// reduction of the layer above. `seconds`: returns the seconds of a row's backward. `reduces`: the row's gradients
-  /// are complete after it.
+  /// reduction of the layer above. `seconds`: returns the seconds of a row's backward. `reduces`: whether this
+  /// backward completes the gradients, which are then reduced.
   template <typename F>
   double sharded_backward(const F& seconds, bool gathers, bool reduces) const {
     const auto gather = [&](const RowTime* below) { return gathers && below != nullptr ? below->gather.value : 0; };
@@ -110,8 +110,8 @@ class ChunkClock {
   }
 
   /// Seconds from the end of the last backward until all gradients are reduced, layer by layer as their gradients
-  /// become ready. Visits the layers from the embedding up, because its backward runs last. `apart`: the last slot
-  /// has only weight gradients.
+  /// become ready. Visits the layers from the embedding up, because its backward runs last. `apart`: whether the last
+  /// slot has only weight gradients.
   double reducing(bool apart) const {
     const Tail t = tail<Tail>(apart);
     return t.end - t.compute;

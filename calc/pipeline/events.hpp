@@ -17,16 +17,16 @@ enum class TaskKind : std::uint8_t {
   backward_input,
   backward_weight,
   forward_and_backward,
-  recomputed_forward,  ///< recomputation in backward
+  recomputed_forward,  ///< recomputation of a forward, in backward
   send_activation,
   send_gradient,
-  wait_to_send,     ///< stall of a rank for a slot's messages
+  wait_to_send,     ///< stall of a rank while a slot's inter-stage messages are sent
   collective_call,  ///< collective inside a layer, between the ranks of a group
   gather_weights,
   reduce_gradients,
-  fetch_from_host,    ///< weights and activations, within a slot
-  move_to_host,       ///< activations or gradients, within a slot
-  offload_gradients,  ///< to host memory, once per step
+  fetch_from_host,    ///< copies weights and activations to the device, within a slot
+  move_to_host,       ///< copies activations or gradients to the host, within a slot
+  offload_gradients,  ///< copies gradients to the host, once per step
   optimizer,
   update_on_host,  ///< the optimizer's updates on the host, including concurrent weight transfers
   mark             ///< takes no time; other tasks wait for it
@@ -34,7 +34,7 @@ enum class TaskKind : std::uint8_t {
 
 /// A rank's streams, by kind of work.
 enum class Lane : std::uint8_t {
-  compute,   ///< work of its compute units
+  compute,   ///< work of the rank's compute units
   inside,    ///< collectives inside a layer
   experts,   ///< expert collectives that overlap with another slot's work
   sharing,   ///< gathers of weights and reductions of gradients between ranks that hold the same parameters
@@ -50,8 +50,8 @@ enum class Lane : std::uint8_t {
 struct TaskStream {
   Count rank = 0;
   Lane lane = Lane::compute;
-  Count level = 0;        ///< network level
-  bool backward = false;  ///< gradient messages, which run opposite to model order
+  Count level = 0;        ///< level of the network that it uses
+  bool backward = false;  ///< whether it carries gradient messages, which run opposite to model order
   constexpr bool operator==(const TaskStream&) const = default;
   constexpr bool takes_turns() const { return lane != Lane::messages; }
 };
@@ -59,14 +59,14 @@ struct TaskStream {
 struct Task {
   std::size_t stream = 0;
   TaskKind kind = TaskKind::forward;
-  Count chunk = 0, micro_batch = 0;                    ///< model chunk
+  Count chunk = 0, micro_batch = 0;                    ///< `chunk`: index of a model chunk
   Count backward_chunk = 0, backward_micro_batch = 0;  ///< chunk and micro-batch of the backward in
                                                        ///< forward_and_backward
   Seconds duration{};
-  Seconds ready{};                   ///< earliest start
-  Seconds start{}, end{};            ///< set by Timeline::run
+  Seconds ready{};                   ///< earliest start that the caller allows
+  Seconds start{}, end{};            ///< times set by Timeline::run
   Count unit = -1;                   ///< index of a layer or other unit of the model; -1: the task is not in a unit
-  TaskKind within = TaskKind::mark;  ///< for a collective or transfer: the kind of work that it belongs to
+  TaskKind within = TaskKind::mark;  ///< kind of work that a collective or transfer belongs to
   Group group = Group::tensor;       ///< group of ranks of a collective
 };
 
@@ -122,7 +122,7 @@ class PipelineTasks {
   SlotTasks& forward(Count index, Count micro_batch) { return at(0, index, micro_batch); }
   SlotTasks& gradients(Count index, Count micro_batch) { return at(1, index, micro_batch); }  ///< input gradients
   SlotTasks& weights(Count index, Count micro_batch) { return at(2, index, micro_batch); }
-  std::span<const SlotFrame> frames() const { return frames_; }  ///< rank by rank, in order
+  std::span<const SlotFrame> frames() const { return frames_; }  ///< the slots, rank by rank and in order
 
  private:
   SlotTasks& at(Count part, Count index, Count micro_batch) {

@@ -79,8 +79,8 @@ void tally_run(SavedTally& tally, PlainOrderCursor& at, const Pipeline& p) {
   repeat(tally, at, 1);
 }
 
-/// Peak of an order that alternates(). It is right after a forward, once the rank runs as far ahead as its order
-/// permits. The counts repeat after P micro-batches of every chunk.
+/// Peak of an order for which alternates() holds. The peak is right after a forward, once the rank runs as far ahead
+/// as its order permits. The counts repeat after P micro-batches of every chunk.
 void tally_alternating(SavedTally& tally, const Pipeline& p, Count rank) {
   const Count slots = mul(p.micro_batches, p.chunks), ahead = forwards_ahead(p, rank);
   const Count rounds = std::min(slots - ahead, mul(p.ranks, p.chunks));

@@ -9,20 +9,20 @@ namespace llmcalc {
 
 /// Bytes of a micro-batch in a chunk.
 struct ChunkSaved {
-  Bytes activations{};  ///< held from its forward until its input gradients are done
-  Bytes for_weights{};  ///< the part of activations and gradients that is held on until its weight gradients are done
+  Bytes activations{};  ///< bytes held from its forward until its input gradients are done
+  Bytes for_weights{};  ///< bytes of these, plus gradients, that are held until its weight gradients are done
   Bytes rest{};         ///< additional bytes that the chunk needs while it runs
 };
 
 /// Number of micro-batches whose tensors a local chunk holds.
 struct SavedCount {
-  Count activations = 0;  ///< between forward and input gradients
-  Count for_weights = 0;  ///< between input gradients and weight gradients
+  Count activations = 0;  ///< number of micro-batches between forward and input gradients
+  Count for_weights = 0;  ///< number of micro-batches between input gradients and weight gradients
   constexpr bool operator==(const SavedCount&) const = default;
 };
 
 /// Peak bytes of a rank: its saved tensors, and the largest `rest` of the chunks with a micro-batch between the start
-/// of its forward and the end of its backward. A paired slot holds both micro-batches. `saved`: by local chunk.
+/// of its forward and the end of its backward. A paired slot holds both micro-batches. `saved`: bytes by local chunk.
 /// `counts`: the caller's buffer, with two entries per local chunk; afterward its first half holds the counts at the
 /// first peak, by local chunk.
 Bytes most_saved(const Pipeline& p, Count rank, std::span<const ChunkSaved> saved, std::span<SavedCount> counts);

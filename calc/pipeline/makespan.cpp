@@ -9,9 +9,10 @@
 
 namespace llmcalc {
 
-/// Runs the slots of all ranks in an order in which every slot follows its inputs, for schedules that do not
-/// alternate(). Repeated rounds are skipped as in AlternatingRun; the state at a cut also includes the number of
-/// pending weight gradients, and times may depend on differences, if weight gradients fill gaps.
+/// Runs the slots of all ranks in an order in which every slot follows its inputs, for schedules for which
+/// alternates() is false. Repeated rounds are skipped as in AlternatingRun; the state at a cut also includes the
+/// number of pending weight gradients, and if weight gradients fill gaps, later times may depend on differences of
+/// times.
 class PipelineRun {
  public:
   PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room, std::span<ChunkSpan> spans,
@@ -27,7 +28,7 @@ class PipelineRun {
   using Chunk = MakespanWorkspace::Chunk;
   using Flow = MakespanWorkspace::Flow;
   using Station = MakespanWorkspace::Station;
-  static constexpr Count apart = 8;  // spacing that puts the ends of a micro-batch into different cache sets
+  static constexpr Count apart = 8;  // gap between flows' end times, so a micro-batch's ends use different cache sets
   static constexpr auto forward = static_cast<std::size_t>(SlotKind::forward);
   static constexpr auto backward = static_cast<std::size_t>(SlotKind::backward);
   static constexpr auto weight = static_cast<std::size_t>(SlotKind::backward_weight);
@@ -59,7 +60,7 @@ class PipelineRun {
   MakespanWorkspace& room_;
   std::span<ChunkSpan> spans_;
   bool whole_;            // whether every round runs, without skipping
-  Count most_saved_ = 0;  // of an automatic schedule
+  Count most_saved_ = 0;  // maximum number of micro-batches that a rank of an automatic schedule holds
   bool automatic_ = false;
   Count saved_ = 0;      // number of end times stored per flow
   double left_out_ = 0;  // seconds of skipped rounds
@@ -268,7 +269,7 @@ std::optional<double> PipelineRun::shift() const {
 }
 
 /// Skips `rounds` of the `of` rounds of the steady run. The cursor of weight gradients also skips them if it is in
-/// that run; otherwise, it is before it.
+/// that run; otherwise, it is still before that run.
 void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
   for (Rank& rank : room_.ranks_) {
     OrderRun& run = rank.order[rank.at.run_number()];
@@ -281,8 +282,8 @@ void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
 }
 
 /// Compares the cut after every round with a mark. The mark is set after rounds 1, 2, 4, 8, ...: it moves past the
-/// unsteady beginning, and is eventually far enough back for any period of the times. Round 1 is not compared,
-/// because its forwards may wait for their chunk to be ready. The caller runs the remaining rounds.
+/// warm-up, and is eventually far enough back for any period of the times. Round 1 is not compared, because its
+/// forwards may wait for their chunk to be ready. The caller runs the remaining rounds.
 void PipelineRun::run_steady(Count rounds) {
   for (Count round = 1, marked = 0; round < rounds; ++round) {
     for (Rank& rank : room_.ranks_) rank.to_do = rank.at.run().times / rounds * rank.at.run().size;
@@ -384,7 +385,7 @@ Makespan run(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room,
   return PipelineRun(in_order, t, room, spans, whole).run_and_write();
 }
 
-/// The makespan of a lane, whose spans it writes.
+/// The makespan of one lane; writes the lane's spans to `spans`.
 template <std::size_t n>
 Makespan of_lane(const AlternatingRun<n>& run, const Pipeline& p, std::size_t lane, std::span<ChunkSpan> spans) {
   Makespan m{.chunks = spans};

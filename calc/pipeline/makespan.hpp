@@ -15,8 +15,8 @@ namespace llmcalc {
 /// `chunks` points into the MakespanWorkspace and is valid until its next use.
 struct Makespan {
   Seconds total{};
-  Seconds longest{};  ///< the longest span of any rank, if the schedule validates_after(); otherwise 0
-  std::span<const ChunkSpan> chunks{};  ///< by chunk_index() of rank and local chunk
+  Seconds longest{};                    ///< the longest span of any rank if validates_after(schedule), otherwise 0
+  std::span<const ChunkSpan> chunks{};  ///< spans by chunk_index() of rank and local chunk
 };
 
 /// Workspace for a search that computes makespans. It grows as needed and is freed only at the end of the search.
@@ -43,13 +43,13 @@ class MakespanWorkspace {
     double ready = 0;
     Count done = 0;  ///< number of micro-batches done
     double* ends = nullptr;
-    Count saved = 0;  ///< a power of two minus 1
+    Count saved = 0;  ///< number of end times stored, a power of two, minus 1
   };
   struct Chunk {
     Flow forward{}, backward{};
-    std::array<double, 4> seconds{};  ///< by SlotKind
+    std::array<double, 4> seconds{};  ///< seconds of a slot, by SlotKind
     double paired = 0;
-    Count weights = 0;  ///< weight gradients done, in automatic schedules
+    Count weights = 0;  ///< number of weight gradients done, in automatic schedules
     double first = 0, last = 0;
   };
   /// A rank's forwards or backwards under GPipe: earliest start, latency of a job's message to it, and time per job.
@@ -61,7 +61,7 @@ class MakespanWorkspace {
     PlainOrderCursor at{};
     Count to_do = 0;  ///< number of slots until its stop
     double clock = 0, marked_clock = 0;
-    Chunk* chunks = nullptr;  ///< its local chunks
+    Chunk* chunks = nullptr;  ///< local chunks of the rank
     // for automatic schedules: the next weight gradients, the number pending, and the number of micro-batches held
     PlainOrderCursor weights{};
     Count pending = 0, saved = 0, marked_pending = 0;
@@ -71,7 +71,7 @@ class MakespanWorkspace {
   std::vector<Chunk> chunks_;
   std::vector<double> ends_;
   std::vector<Station> stations_;
-  std::vector<ChunkSpan> spans_;  ///< of all lanes
+  std::vector<ChunkSpan> spans_;  ///< spans of the chunks, for all lanes
   std::vector<double> unused_;    // ends of slots with unused results at the time of the mark
   std::tuple<AlternatingWorkspace<1>, AlternatingWorkspace<2>, AlternatingWorkspace<4>> alternating_;
 };
@@ -82,8 +82,8 @@ class MakespanWorkspace {
 /// order found by the rule for filling gaps.
 Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanWorkspace& room);
 
-/// Makespans of one pipeline with n = 1, 2 or 4 sets of times. Schedules whose order alternates() are simulated once
-/// for all sets.
+/// Makespans of one pipeline with n = 1, 2 or 4 sets of times. Schedules for which alternates() holds are simulated
+/// once for all sets.
 template <std::size_t n>
 std::array<Makespan, n> makespans(const Pipeline& p, const std::array<PipelineTimes, n>& t, MakespanWorkspace& room);
 

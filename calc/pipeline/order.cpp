@@ -19,8 +19,8 @@ void push_run(RankOrder& order, Count times, Steps... steps) {
 /// remaining weight gradients come last.
 struct Alternation {
   Count slots = 0, ahead = 0, delay = 0;
-  bool apart = false;   ///< input and weight gradients are separate
-  bool placed = false;  ///< weight gradients are part of the order
+  bool apart = false;   ///< whether input and weight gradients are separate
+  bool placed = false;  ///< whether weight gradients are part of the order
   /// Steady rounds j, from `begin` on: `rounds` units of `repeats` rounds each.
   Count begin = 0, rounds = 0, repeats = 1;
 };

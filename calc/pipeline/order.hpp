@@ -22,8 +22,8 @@ namespace llmcalc {
 enum class SlotKind : std::uint8_t {
   forward,
   backward,              ///< input and weight gradients; input gradients are sent when both are done
-  backward_input,        ///< input gradients
-  backward_weight,       ///< weight gradients
+  backward_input,        ///< only input gradients
+  backward_weight,       ///< only weight gradients
   forward_and_backward,  ///< a forward and the whole backward of another micro-batch, as one slot
 };
 constexpr bool runs_forward(SlotKind k) { return k == SlotKind::forward || k == SlotKind::forward_and_backward; }
@@ -33,7 +33,7 @@ constexpr bool runs_weights(SlotKind k) { return k != SlotKind::forward && k != 
 
 struct Slot {
   SlotKind kind = SlotKind::forward;
-  Count chunk = 0, micro_batch = 0;  ///< local chunk
+  Count chunk = 0, micro_batch = 0;  ///< `chunk`: index of a local chunk
   /// The backward that overlaps with the forward; only in forward_and_backward.
   Count backward_chunk = 0, backward_micro_batch = 0;
   constexpr bool operator==(const Slot&) const = default;
@@ -57,14 +57,14 @@ struct OrderStep {
 struct OrderRun {
   std::array<OrderStep, 4> steps{};
   std::int32_t size = 0;
-  Count times = 0;   ///< repetitions of the steps
-  Count rounds = 0;  ///< rounds of a steady run; every rank has the same steady runs in the same order
+  Count times = 0;   ///< number of repetitions of the steps
+  Count rounds = 0;  ///< number of rounds of a steady run; every rank has the same steady runs in the same order
 };
 
 /// Whether the ranks of a schedule run some forwards ahead and then alternate between a forward and a backward.
 constexpr bool alternates(Schedule s) { return s == Schedule::one_f_one_b || s == Schedule::interleaved; }
-/// Number of forwards that a rank of a schedule that alternates() runs before its first backward: 1F1B P - r - 1,
-/// interleaved 2 (P - r - 1) + (v - 1) P; at most all.
+/// Number of forwards that a rank runs before its first backward, if alternates() holds for the schedule: P - r - 1
+/// in 1F1B, 2 (P - r - 1) + (v - 1) P in interleaved pipelines; at most all.
 Count forwards_ahead(const Pipeline& p, Count rank);
 
 /// The local chunks of consecutive slots in one direction of an interleaved pipeline, which take turns of P slots.

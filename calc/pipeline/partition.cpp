@@ -101,7 +101,7 @@ class Dealer {
 
   double besides(Count h) const { return besides_[static_cast<std::size_t>(h)]; }
   /// Work of each holder if layers were divisible, without recomputation: a lower bound on the work of the slowest
-  /// holder. Holders that exceed this level even with one layer per chunk are left out.
+  /// holder. Holders that exceed this level even with one layer per chunk are excluded.
   double level() const {
     double all = layer_ * static_cast<double>(layers_), mean = 0;
     for (Count h = 0; h < holders_.size(); ++h) all += besides(h);
@@ -139,7 +139,7 @@ class Dealer {
 
   Count& of(Count h) { return held_[static_cast<std::size_t>(h)]; }
   double& load(Count h) { return loads_[static_cast<std::size_t>(h)]; }
-  /// Work of a holder after one more layer.
+  /// Work of a holder including one more layer.
   double with_another(Count h) {
     const Count n = of(h) + 1, twice = std::min(n, p_.chunks * costs_.first_recomputed);
     return layer_ * static_cast<double>(n) + recomputed_ * static_cast<double>(twice) + besides(h);
@@ -153,8 +153,8 @@ class Dealer {
     }
     return first_;
   }
-  /// The holder with the least work after one more layer. With one kind of layer, all holders between the ends are
-  /// equal, and only `next` is considered.
+  /// The holder whose work including one more layer is least. With one kind of layer, all holders between the ends
+  /// are equal, and only `next` is considered.
   Count least_loaded(Count next) {
     Count least = first_;
     const auto consider = [&](Count h) {
@@ -231,7 +231,7 @@ class Dealer {
   Holders holders_;
   Count layers_, first_, last_;
   double layer_ = 0, recomputed_ = 0;
-  InplaceVector<double, max_layers> besides_;  // each holder's work other than layers of mean cost
+  InplaceVector<double, max_layers> besides_;  // each holder's work in excess of its layers at mean cost
   InplaceVector<Count, max_layers> held_;
   InplaceVector<double, max_layers> loads_;  // load of each holder with one more layer
 };

@@ -77,10 +77,10 @@ inline bool copies_table(const Layout& l) { return ranks(l, Group::pipeline) > 1
 enum class PipelineFlaw : std::uint8_t {
   none,
   ranks,              ///< fewer than one rank
-  odd_ranks,          ///< DualPipe pairs rank r with rank P - 1 - r
+  odd_ranks,          ///< odd number of ranks, but DualPipe pairs rank r with rank P - 1 - r
   chunks,             ///< the number of chunks per rank differs from the schedule's
-  micro_batches,      ///< too few: DualPipe and DualPipe-V need 2P to fill both directions, all other schedules one
-  odd_micro_batches,  ///< DualPipe gives each direction half of the micro-batches
+  micro_batches,      ///< too few micro-batches: DualPipe and DualPipe-V need 2P to fill both directions, others one
+  odd_micro_batches,  ///< odd number of micro-batches, but DualPipe gives each direction half of them
   groups  ///< interleaved: the number of micro-batches is not a multiple of the number of ranks (Megatron-LM runs
           ///< micro-batches in groups of P)
 };

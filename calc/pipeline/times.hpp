@@ -11,8 +11,8 @@ namespace llmcalc {
 /// Seconds of one micro-batch in one model chunk, on its rank.
 struct ChunkTime {
   Seconds forward{}, backward_input{}, backward_weight{};
-  /// A forward of this chunk and the whole backward of the rank's other chunk, as one slot of DualPipe; 0: takes the
-  /// sum of their times.
+  /// A forward of this chunk and the whole backward of the rank's other chunk, as one slot of DualPipe; 0: the slot
+  /// takes the sum of both times.
   Seconds paired{};
 };
 
@@ -21,15 +21,15 @@ struct ChunkTime {
 /// time, regardless of `sends`.
 struct PipelineTimes {
   std::span<const ChunkTime> chunks;
-  std::span<const Seconds> sends{};  ///< from chunk q to q + 1, and gradients back; empty: no time
+  std::span<const Seconds> sends{};  ///< time to send activations from chunk q to q + 1, or gradients back; empty: 0
   std::span<const Seconds> ready{};  ///< earliest start of a chunk's forwards; empty: 0
 };
 
 /// One local chunk of one rank in a simulation. Neighbors are indices (see chunk_index()), or `none`.
 struct ChunkNode {
   static constexpr Count none = -1;
-  Count before = none, after = none;       ///< local chunks that send it activations and gradients
-  double from_before = 0, from_after = 0;  ///< seconds of their sends
+  Count before = none, after = none;       ///< indices of the local chunks that send it activations and gradients
+  double from_before = 0, from_after = 0;  ///< seconds to send these activations and gradients
   double forward = 0, input = 0, weight = 0, paired = 0, ready = 0;
 };
 ChunkNode chunk_node(const Pipeline& p, const PipelineTimes& t, ChunkPlace at);

@@ -23,7 +23,7 @@ namespace {
 using Algorithm = CollectiveAlgorithm;
 using Ways = InplaceVector<Algorithm, 3>;
 
-/// Algorithms that a collective can use on a level. `outer`: the level is not the innermost.
+/// Algorithms that a collective can use on a level. `outer`: whether the level is not the innermost.
 Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
   const bool tree = op == CollectiveOp::all_reduce && outer;
   const bool network = link.reduces && collective_schedule(op, Algorithm::in_network, 1);
@@ -86,9 +86,9 @@ class Levels {
   const LinkRates& reached_;
 };
 
-/// Difference between an all-to-all and separate messages to every rank.
+/// How an all-to-all differs from separate messages to every rank.
 struct Paths {
-  double ranks_reached = 1;        ///< number of ranks that one message to another node reaches
+  double ranks_reached = 1;        ///< number of ranks that receive data from one message to another node
   double inside = 1, between = 1;  ///< bytes within a node and between nodes, relative to separate messages
 };
 /// If the number of nodes per token is limited, a token is sent once to each of its nodes and forwarded from there to

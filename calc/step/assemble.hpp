@@ -27,20 +27,19 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 /// Time of a collective over the levels that join its group. The innermost level joins g ranks, the next level n sets
 /// of g ranks: a ring of g ranks, then a ring of n ranks for each of the g shares, on separate links.
 ///   reduce-scatter, all-gather: (g-1)/g M / B_0 + (n-1)/n (M/g) / B_1 + ...; an all-reduce is both
-/// If nodes hold unequal parts of a group of N ranks (calc/links/route.hpp), f ranks in the smallest part, the links of
-/// these f ranks finish last:
-///   reduce-scatter, all-gather: (N-f)/N (M/f) / B_1: each rank's result is M/N, so the smallest part sends all but f/N
-///   of its
-///                sums to the others (or receives all but f/N of the whole from them), over f links
-///   all-reduce: 2 (n-1)/n (M/f) / B_1: between nodes, a ring of n may divide M freely, and all nodes send the same
-///   number of bytes all-to-all: (N-f)/N M / B_1: a rank of the smallest part sends M/N to each of the N - f others
+/// If nodes hold unequal parts of a group of N ranks (calc/links/route.hpp), with f ranks in the smallest part, the
+/// links of these f ranks finish last:
+///   reduce-scatter, all-gather   (N-f)/N (M/f) / B_1: each rank's result is M/N, so the f links of the smallest part
+///                                send all but f/N of its sums to the others, or receive all but f/N of the whole
+///   all-reduce                   2 (n-1)/n (M/f) / B_1: between nodes, a ring of n may divide M freely, and all nodes
+///                                send the same number of bytes
+///   all-to-all                   (N-f)/N M / B_1: a rank of the smallest part sends M/N to each of the N - f others
 /// With N = f n these are the formulas above. The first and the last are also lower bounds for any algorithm; an
 /// all-reduce must move at least M/f, as two nodes do, because no sum outside the smallest part is complete without
 /// that part's contribution. Layout::collectives replaces a level's ring of n by other algorithms of an all-reduce, for
 /// its share M' of M:
-///   tree         2 M' / B and 2 ceil(log2 n) latencies, outside the innermost level: double binary trees, with half of
-///   the message up
-///                and down each tree, in the limit of long messages
+///   tree         2 M' / B and 2 ceil(log2 n) latencies, outside the innermost level: double binary trees, each of
+///                which carries half of the message up and down, in the limit of long messages
 ///   in network   M' / B and 2 latencies, on levels whose switches reduce; there reduce-scatter and all-gather take the
 ///                time of a ring, with 1 latency
 ///   fastest      on each level, the fastest of these and the ring, at the rates that links reach

@@ -125,10 +125,10 @@ class Clock {
     return all <= work ? (1 - hidden) * all : all - hidden * work;
   }
 
-  /// Subtracts from backward the tensor-parallel time that weight gradients hide, and moves gathers that only weight
-  /// gradients need to backward_weight. A schedule that defers weight gradients also defers these gathers; otherwise
-  /// the sum is the same. If weight gradients are deferred, input gradients hide at most their `left` seconds, and
-  /// weight gradients hide at most their own seconds of the gathers.
+  /// Subtracts from backward the tensor-parallel time that weight gradients hide, and moves to backward_weight the
+  /// gathers that only weight gradients need. A schedule that defers weight gradients also defers these gathers;
+  /// otherwise the sum is the same. If weight gradients are deferred, input gradients hide at most their `left`
+  /// seconds, and weight gradients hide at most their own seconds of the gathers.
   void hide(const PassPrice& pass, Seconds left, RowTime& t) {
     const Seconds work = t.backward_weight.total(), more = hidden_by_weights(pass, work);
     const Seconds gathers = seconds_of(pass, &CollectiveCall::for_weights);

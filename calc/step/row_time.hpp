@@ -17,7 +17,7 @@ struct RowTime {
   Seconds gather;                                  ///< time to gather its weights from the ranks that shard them
   Seconds reduce;  ///< time to reduce its gradients across all ranks that hold the same weights
   Seconds down{};  ///< time to move its gradients to host memory, once per step
-  Seconds experts_forward{}, experts_backward{};  ///< all of its expert collectives, if the schedule pairs slots
+  Seconds experts_forward{}, experts_backward{};  ///< time of all its expert collectives, if the schedule pairs slots
   constexpr Seconds backward() const { return backward_input.total() + backward_weight.total(); }
 };
 
@@ -28,8 +28,9 @@ struct RowTimes {
   Count first_recomputed = 0;  ///< number of layers recomputed at the start of each chunk
   Count modules = 0;           ///< number of MTP modules; the last three rows are their parts
   double hidden = 1;           ///< hidden fraction of gathers and reductions
-  bool lands = false;          ///< gradients go to host memory once per step
-  /// Stall of a slot for its message to or from the next stage: with one chunk per rank, and with several.
+  bool lands = false;          ///< whether gradients go to host memory once per step
+  /// Time that a slot stalls while its message to or from the next stage is sent: with one chunk per rank, and with
+  /// several.
   Seconds send{}, send_of_chunks{};
   const RowTime& embedding() const { return rows[0]; }
   const RowTime& layer(std::size_t kind) const { return rows[1 + kind]; }
@@ -73,9 +74,9 @@ Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& 
 /// overlap with c - 1 steps. The last message returns the gradients to their rank without overlap. Not modeled: the
 /// first and the last step of backward overlap with one message each, not two; steps may have unequal work.
 struct RingTime {
-  Seconds passing;  ///< messages that overlap with the attention core
-  Seconds core;     ///< steps of the attention core that overlap with these messages
-  Seconds home;     ///< the last message of gradients
+  Seconds passing;  ///< time of the messages that overlap with the attention core
+  Seconds core;     ///< time of the attention core's steps that overlap with these messages
+  Seconds home;     ///< time of the last message, which returns the gradients to their rank
   constexpr Seconds exposed(double hidden, double hidden_at_home) const {
     const Seconds longer = std::max(Seconds(), passing - core), both = std::min(passing, core);
     return longer + (1 - hidden) * both + (1 - hidden_at_home) * home;

@@ -12,13 +12,13 @@ namespace llmcalc {
 struct Sharing {
   Zero zero = Zero::none;
   bool shared = false;      ///< whether several ranks hold the same weights
-  bool reshard = true;      ///< ZeRO-3 regathers weights for backward
-  bool apart = false;       ///< weight gradients have separate slots
-  Count level = 0;          ///< network level
+  bool reshard = true;      ///< whether ZeRO-3 regathers weights for backward
+  bool apart = false;       ///< whether weight gradients have separate slots
+  Count level = 0;          ///< network level that gathers and reductions cross
   double fraction = 1;      ///< fraction of the possible overlap of gathers and reductions that is hidden
   Count micro_batches = 1;  ///< number of micro-batches per direction
   bool pipelined = false;
-  bool pairs = false;  ///< expert collectives can overlap with another slot's work
+  bool pairs = false;  ///< whether expert collectives can overlap with another slot's work
   /// Seconds of overlap between two concurrent tasks of a and b seconds.
   constexpr Seconds overlap(Seconds a, Seconds b) const { return fraction * std::min(a, b); }
   constexpr bool gathers_in_slots() const { return shared && zero == Zero::weights; }
@@ -36,8 +36,8 @@ struct Ahead {
 /// Adds slots to a timeline. A slot begins and ends with a mark on its rank's compute stream.
 ///
 /// Work of `a` seconds and a concurrent collective of `b` seconds overlap for `fraction` of min(a, b). If the work is
-/// longer, the collective starts first, and the work starts this time before the collective ends. Otherwise, the work
-/// starts first, and the collective starts this time before the work ends.
+/// longer, the collective starts first, and the work starts that long before the collective ends. Otherwise, the work
+/// starts first, and the collective starts that long before the work ends.
 class SlotEvents {
  public:
   SlotEvents(Timeline& timeline, const Pipeline& p, std::span<const ChunkUnits> chunks, const Sharing& sharing)
@@ -70,9 +70,9 @@ class SlotEvents {
     Count unit = -1;
     Seconds seconds{};
     Group group = Group::tensor;
-    TaskKind within = TaskKind::mark;  ///< the work that it belongs to
-    std::optional<bool> backward{};    ///< whether it belongs to the slot's gradients (true) or forward (false);
-                                       ///< empty: to the part being added
+    TaskKind within = TaskKind::mark;  ///< kind of work that the task belongs to
+    std::optional<bool> backward{};    ///< whether it belongs to the slot's gradients (true) or forward (false); empty:
+                                       ///< it belongs to the part being added
     Count earlier = 0;                 ///< number of micro-batches by which it precedes the slot's micro-batch
   };
   /// A chain of tasks, and a shorter task that begins at the same time as the first of them.
@@ -132,11 +132,11 @@ class SlotEvents {
   Task whole_{};
   /// number_: index of the slot's micro-batch within its direction.
   Count rank_ = 0, index_ = 0, backward_index_ = 0, number_ = 0;
-  bool first_ = false;                ///< the slot has the chunk's first forward
-  bool apart_ = false;                ///< expert collectives overlap with other work
-  bool dry_ = false;                  ///< only sums seconds and adds no tasks
-  bool backward_ = false;             ///< gradients are being added
-  TaskKind within_ = TaskKind::mark;  ///< the work that a collective belongs to
+  bool first_ = false;                ///< whether the slot has the chunk's first forward
+  bool apart_ = false;                ///< whether expert collectives overlap with other work
+  bool dry_ = false;                  ///< whether only seconds are summed and no tasks are added
+  bool backward_ = false;             ///< whether gradients are being added
+  TaskKind within_ = TaskKind::mark;  ///< kind of work that a collective belongs to
   std::size_t now_ = 0;               ///< the last task added so far
   Seconds elapsed_{};                 ///< seconds of the slot so far, excluding waits for other slots
 };

@@ -69,8 +69,8 @@ class StepClock {
   PipelineTimes times() const { return {room_.times, room_.sends, room_.ready}; }
   PipelineTimes unsent() const { return {room_.times, {}, room_.ready}; }
 
-  /// Seconds by part, averaged over the ranks, and their components. `m`: the makespan of times(); `unsent`: of the
-  /// pipeline with unsent().
+  /// Seconds by part, averaged over the ranks, and their components. `m`: the makespan of times(); `unsent`: the
+  /// makespan of unsent().
   Spent run(const Makespan& m, Seconds unsent, StepParts& parts) {
     Seconds busiest;
     InplaceVector<Seconds, max_layers> works;
@@ -136,8 +136,8 @@ class StepClock {
   /// Exposed seconds of a collective that takes `all` seconds, of which at least `bare` are exposed.
   Seconds exposed(Seconds all, Seconds bare) const { return bare + (1 - rows_.hidden) * (all - bare); }
 
-  /// Time at which a chunk's first forward can begin. A rank gathers the weights of its chunks in model order, in
-  /// which it also first runs them.
+  /// Time at which a chunk's first forward can begin. A rank gathers the weights of its chunks in model order, which
+  /// is also the order of their first forwards.
   Seconds ready(Count chunk) const {
     Seconds before, all;
     for_each_chunk(rank_of(pipeline_, chunk), [&](Count q, Count) {
@@ -171,7 +171,7 @@ class StepClock {
     };
     InplaceVector<Ending, max_layers> ends;
     Spent sums, update;
-    Seconds all;  // until the last rank has reduced its gradients
+    Seconds all;  // time until the last rank has reduced its gradients
     for (Count r = 0; r < pipeline_.ranks; ++r) {
       if (!repeats(r)) {
         const HeldRows rows = held_by(r);
@@ -315,7 +315,8 @@ class StepClock {
   RankEnd end_;
 };
 
-/// Seconds by part of the steps of several clocks of one layout, whose pipelines run together, and their components.
+/// Seconds by part of a step, with their components, for several clocks of one layout, whose pipelines are simulated
+/// together.
 template <std::size_t n>
 std::array<Spent, n> run_clocks(const std::array<StepClock*, n>& clocks, StepWorkspace& room,
                                 std::array<StepParts, n>& parts) {

@@ -73,7 +73,7 @@ class StepBuilder {
     std::optional<std::size_t> landed{};
   };
   const std::vector<ChunkUnit>& units(Count chunk) const { return s_.chunks[static_cast<std::size_t>(chunk)].units; }
-  /// A rank's chunks in model order, in which it first runs them.
+  /// A rank's chunks in model order, which is also the order of their first forwards.
   std::vector<Local> chunks(Count rank) const {
     std::vector<Local> all;
     for (Count i = 0; i < s_.pipeline.chunks; ++i)
@@ -249,10 +249,10 @@ class StepBuilder {
   Timeline& timeline_;
   PipelineTasks& tasks_;
   const StepSeconds& s_;
-  Count last_;  ///< last micro-batch of a direction
+  Count last_;  ///< index of the last micro-batch of a direction
   SlotEvents slots_;
-  std::vector<Seconds> begins_;       ///< by model chunk: when its first forward can begin, given its weights
-  std::vector<ChunkTime> times_{};    ///< by model chunk
+  std::vector<Seconds> begins_;       ///< earliest start of each model chunk's first forward, given its weights
+  std::vector<ChunkTime> times_{};    ///< times of each model chunk
   std::vector<Done> done_, updates_;  ///< tasks that optimizers wait for; tasks of the updates
 };
 

@@ -10,11 +10,11 @@ namespace llmcalc {
 /// Seconds of the tasks of a step.
 struct StepSeconds {
   Pipeline pipeline{};
-  std::vector<ChunkUnits> chunks;  ///< by model chunk
-  std::vector<Seconds> sends;      ///< by boundary between model chunks
-  std::vector<Seconds> sums;       ///< by rank: once-per-step reductions other than data-parallel gradient reductions
-  std::vector<Seconds> updates;    ///< by rank: the optimizer pass
-  std::vector<Seconds> on_host;    ///< by rank: updates on the host and concurrent weight transfers, if any
+  std::vector<ChunkUnits> chunks;  ///< units of each model chunk
+  std::vector<Seconds> sends;      ///< send time of each boundary between model chunks
+  std::vector<Seconds> sums;       ///< seconds of each rank's once-per-step reductions, without data-parallel gradients
+  std::vector<Seconds> updates;    ///< seconds of each rank's optimizer pass
+  std::vector<Seconds> on_host;    ///< seconds of each rank's host updates and concurrent weight transfers, if any
   Sharing sharing{};
 };
 /// Seconds of the tasks of a step. Preconditions as for assemble().

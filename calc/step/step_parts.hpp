@@ -9,18 +9,18 @@ namespace llmcalc {
 
 struct StepParts {
   std::vector<Seconds> work{};  ///< seconds of the micro-batches of every rank of a pipeline
-  /// Upper limits of Part::pp and Part::imbalance: the seconds of the step that the parts added earlier leave.
+  /// Upper limits of Part::pp and Part::imbalance: the seconds of the step that remain after the parts added earlier.
   Seconds left_for_pp{}, left_for_imbalance{};
 
   // Components of Part::dp, means over the ranks:
-  Seconds gathers{};     ///< the first forward's wait for weights
-  Seconds reductions{};  ///< wait for gradients after the last backward
-  Seconds waits{};       ///< stalls of micro-batches for weights and gradients
-  Seconds others{};      ///< reductions between DualPipe's copies; gathers of matrices for Muon
+  Seconds gathers{};     ///< time that the first forward waits for weights
+  Seconds reductions{};  ///< time spent waiting for gradients after the last backward
+  Seconds waits{};       ///< time that micro-batches stall while they wait for weights and gradients
+  Seconds others{};      ///< time of reductions between DualPipe's copies, and of gathers of matrices for Muon
 
   // Components of Part::pp:
-  Seconds sending{};  ///< stalls of slots for their messages, mean over the ranks
-  Seconds table{};    ///< gradients of a token embedding that the first and last stages share, mean over the ranks
+  Seconds sending{};  ///< time that slots stall while inter-stage messages are sent, mean over the ranks
+  Seconds table{};    ///< time to reduce a token embedding shared by the first and last stages, mean over the ranks
   Seconds pipelined, unsent;  ///< time of the pipeline with messages, and without
 };
 

@@ -35,8 +35,8 @@ struct RowPass {
 
 /// A unit of the model in one micro-batch. An MTP module has three rows, and every other unit one row.
 struct ChunkUnit {
-  Count number = 0;      ///< index: embedding 0, then layers from 1 on, head, MTP modules
-  bool outside = false;  ///< embedding or head
+  Count number = 0;      ///< index of the unit: embedding 0, then layers from 1 on, head, MTP modules
+  bool outside = false;  ///< whether the unit is the embedding or the head
   std::vector<RowPass> forward{};
   /// Backward pass; weight gradients are in `weights` if scheduled separately.
   std::vector<RowPass> backward{}, weights{};
@@ -45,8 +45,8 @@ struct ChunkUnit {
 };
 
 struct ChunkUnits {
-  std::vector<ChunkUnit> units{};  ///< in model order
-  Seconds sending{};               ///< stall of a slot for its messages
+  std::vector<ChunkUnit> units{};  ///< units in model order
+  Seconds sending{};               ///< time that each slot stalls while its inter-stage messages are sent
 };
 
 /// The units of a chunk. `times`: row_times() for the same arguments.

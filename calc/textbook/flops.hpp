@@ -90,7 +90,7 @@ N index_weights(const Sizes<N>& s) {
   return s.D * (s.i.A + N(1)) * s.i.d;
 }
 /// Indexer FLOPs that backward saves compared with twice forward, over the layers with one mixer: an indexer's inputs
-/// get no gradient, and of its scores, only the selected keys' do (arXiv:2512.02556, 2.1).
+/// get no gradient, and among its scores, only those of the selected keys do (arXiv:2512.02556, 2.1).
 template <class N>
 N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& seq) {
   if (s.i.L == N(0)) return 0;
@@ -212,9 +212,9 @@ struct PassShape {
   Count batch = 1, seq = 1, past = 0;
   AttentionFlops pairs = AttentionFlops::full;
   Head head = Head::all;
-  bool absorbed = false;  ///< latent attention computes scores against the latent rows: 2A (2 r_kv + d_r) instead of
-                          ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
-  bool done = false;      ///< states as kernels compute them, chunk by chunk; false: in recurrent form
+  bool absorbed = false;  ///< whether latent attention computes scores against the latent rows: 2A (2 r_kv + d_r)
+                          ///< instead of 2A (d_n + d_r + d_v) per pair; the projections cost the same
+  bool done = false;      ///< whether states are counted as in kernels, chunk by chunk; false: in recurrent form
 };
 
 /// linear: 2 t (N_mm - head), and the states of linear attention and recurrences. core: QK' and AV over the scored

@@ -54,11 +54,11 @@ Bytes state_bytes_per_sequence(const Arch& arch, Count precision);
 /// the keys and values of earlier tokens stay expanded.
 Flops decode_flops(const Arch& arch, Count batch, Count context, bool absorbed = true);
 
-/// Expected number of distinct experts visited by t tokens, each choosing k of n at random: n (1 - (1 - k/n)^t).
+/// Expected number of distinct experts to which t tokens are routed, each to k of n at random: n (1 - (1 - k/n)^t).
 double experts_touched(Count experts, Count top_k, Count tokens);
 
-/// Weight bytes read by a pass over t tokens: matrices, norms and biases once per layer that uses them, t rows of each
-/// table, and the expected number of visited experts.
+/// Weight bytes read by a pass over t tokens: matrices, norms and biases once per layer that uses them, t rows of
+/// each table, and the expected number of active experts.
 double weight_bytes_read(const Arch& arch, Count tokens, Count weight_bytes);
 
 // ---- Times: max(FLOPs / (n peak e), bytes / (n bandwidth e')) of a whole step

@@ -73,7 +73,8 @@ double bubble_seconds(Schedule schedule, Count ranks, const StageTimes& t, Count
 
 /// Terms of the step time (m + (P-1)/v) (t_comp + (1 - overlap) t_comm) + (1 - dp_overlap) t_dp + t_opt.
 struct StepTerms {
-  double compute = 0, communication = 0, overlap = 0;  ///< for one micro-batch, forward and backward, on one rank
+  double compute = 0, communication = 0, overlap = 0;  ///< seconds per micro-batch, forward and backward, on one rank;
+                                                       ///< `overlap`: a fraction
   double data_parallel = 0, data_parallel_overlap = 0, optimizer = 0;
 };
 double step_seconds(const StepTerms& t, Count micro_batches, Count ranks, Count interleaved = 1);

@@ -39,7 +39,7 @@ Count attention_parameters(const Arch& arch);
 Count dense_mlp_parameters(const Arch& arch);
 Count routed_parameters(const Arch& arch);
 
-/// All parameters except the routed experts that a token does not visit.
+/// All parameters except those of routed experts to which a token is not routed.
 Count active_parameters(const Arch& arch);
 /// Kaplan's N: attention, MLP and norms, without the token and position tables and the head (arXiv:2001.08361).
 Count non_embedding_parameters(const Arch& arch);

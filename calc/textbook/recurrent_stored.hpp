@@ -23,23 +23,23 @@ class RecurrentStored : StoredRows<N, Visit> {
       case RecurrentKind::gated_delta_net:  // q, k, v twice; o, normed o, z, product; decay, beta
         all(N(4) * keys + N(6) * values + N(2) * heads);
         return statistics(s_.L_r, Tokens::all, heads, false);
-      case RecurrentKind::kimi_delta:  // the same, with decays per channel
+      case RecurrentKind::kimi_delta:  // as gated_delta_net, with decays per channel
         all(N(11) * values + heads);
         numbers(s_.L_r, Tokens::mine, N(kind_.full_rank_gate ? 1 : 2) * r.R);
         return statistics(s_.L_r, Tokens::all, heads, false);
-      case RecurrentKind::mamba:  // x twice; step, o, z, product; step's low rank, B, C, summed over the ranks
+      case RecurrentKind::mamba:  // x twice; step, o, z, product; low-rank step, B, C, summed over the ranks
         all(N(5) * values + heads);
         numbers(s_.L_r, Tokens::scattered, r.R + N(2) * r.d);
         if (!kind_.inner_norms) return;
-        numbers(s_.L_r, Tokens::mine, r.R + N(2) * r.d);  // the same after their norms
+        numbers(s_.L_r, Tokens::mine, r.R + N(2) * r.d);  // step, B and C after their norms
         return statistics(s_.L_r, Tokens::mine, 3, false);
       case RecurrentKind::mamba2:  // x, B, C twice; o, z, product, and the product after a norm
         all(N(kind_.gated_norm ? 6 : 5) * values + N(4) * keys + heads);
         if (kind_.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);
         return;
-      case RecurrentKind::rwkv7:  // six mixes; r, k twice, v, decay, learning rate, removed key, o, normed o, gate,
-                                  // product; mixed values: their mixing weight and the mix; ranks, twice with tanh
-                                  // and sigmoid
+      case RecurrentKind::rwkv7:  // six token shifts; r, k twice, v, decay, learning rate, removed key, o, normed o,
+                                  // gate, product; blended values: mixing weight and result; low-rank intermediates,
+                                  // twice with tanh and sigmoid
         all(N(6) * s_.D + N(has(r.R_v) ? 13 : 11) * values + N(2) * (r.R + r.R_g) + r.R_a + r.R_v);
         statistics(s_.L_r, Tokens::all, heads, false);
         return statistics(s_.L_r, Tokens::all, heads, true);
@@ -47,8 +47,8 @@ class RecurrentStored : StoredRows<N, Visit> {
         return all(N(6) * values);
       case RecurrentKind::rg_lru:  // x twice; both gates, the state, the gate, their product
         return all(N(7) * values);
-      case RecurrentKind::rwkv6:  // mixes; r, k, v, o, normed o, gate, product; RWKV-6: additions to the mixing
-                                  // weights, the mix that they come from, decay, low ranks, twice with tanh
+      case RecurrentKind::rwkv6:  // token shifts; r, k, v, o, normed o, gate, product; RWKV-6: terms added to mixing
+                                  // coefficients, their token shift, decay, low-rank intermediates, twice with tanh
         all(N(has(r.R_m) ? 11 : 4) * s_.D + N(has(r.R_m) ? 8 : 7) * values + N(2) * (r.R + N(5) * r.R_m));
         return statistics(s_.L_r, Tokens::all, heads, true);
       case RecurrentKind::mlstm:  // q, k, v, input gate, decay; o, normed o, gate, product; normalizer and its scale

@@ -53,7 +53,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
   using Rows = WeightRows<N, Visit>;
   using Rows::has, Rows::inner_norm, Rows::matrix, Rows::vector, Rows::visit_;
 
-  /// q, k; v, z; a, b; A_log, dt_bias.
+  /// Weights: q, k; v, z; a, b; A_log, dt_bias.
   void gated_delta_net() {
     projection(keys_, 2);
     projection(values_, 2);
@@ -62,7 +62,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     learned(2, heads_);
     inner_norm(s_.L_r, 1, r_.P, Place::shared);
   }
-  /// q, k, v; beta; decay; dt_bias and A_log.
+  /// Weights: q, k, v; beta; decay; dt_bias and A_log.
   void kimi_delta() {
     projection(values_, 3);
     projection(heads_);
@@ -72,7 +72,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     learned(1, kind_.decays == 0 ? values_ + heads_ : quotient_up((r_.H * r_.P + r_.Z) * heads_, r_.H));
     inner_norm(s_.L_r, 1, r_.P, Place::shared);
   }
-  /// x, z; step, B, C of x; the step's bias; A_log, D.
+  /// Weights: x, z; step, B, C of x; the step's bias; A_log, D.
   void mamba() {
     projection(values_, 2);
     convolution(values_);
@@ -84,7 +84,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     inner_norm(s_.L_r, 1, r_.R, Place::whole);
     inner_norm(s_.L_r, 2, r_.d, Place::whole);
   }
-  /// x, z; B, C; dt; A_log, D, dt_bias.
+  /// Weights: x, z; B, C; dt; A_log, D, dt_bias.
   void mamba2() {
     projection(values_, 2);
     projection(N(2) * keys_);
@@ -93,7 +93,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     learned(3, heads_);
     if (kind_.gated_norm) inner_norm(s_.L_r, 1, values_);
   }
-  /// Mixes; r, k, v; decay, learning rate, mixing weight of values, gate; k_k; k_a, r_k; norms.
+  /// Weights: token-shift coefficients; r, k, v; decay, learning rate, mixing of values, gate; k_k; k_a, r_k; norms.
   void rwkv7() {
     vector(Component::attention, s_.L_r, 6, s_.D, Place::shared);
     projection(values_, 3);
@@ -109,7 +109,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     projection(values_, 3);
     convolution(values_);
   }
-  /// x, gate, their biases; both gates of all blocks; their biases and the decay's parameter.
+  /// Weights: x, gate, their biases; both gates of all blocks; their biases and the decay's parameter.
   void rg_lru() {
     projection(values_, 2);
     learned(2, values_);
@@ -125,7 +125,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
     learned(1, N(3) * values_);
     vector(Component::attention, s_.L_r, 1, s_.D, Place::after);
   }
-  /// Mixes; r, k, v, gate; decay and bonus; norms.
+  /// Weights: token-shift coefficients; r, k, v, gate; decay and bonus; norms.
   void rwkv6() {
     const bool moves = has(r_.R_m);
     vector(Component::attention, s_.L_r, moves ? 6 : 4, s_.D, Place::shared);
@@ -137,13 +137,13 @@ class RecurrentWeights : WeightRows<N, Visit> {
       learned(1, values_);
     inner_norm(s_.L_r, 2, values_);
   }
-  /// Low-rank additions to the five token mixes, and the low-rank decay.
+  /// Low-rank terms added to the coefficients of the five token shifts, and the low-rank decay.
   void moved_mixes() {
     matrix(Component::attention, s_.L_r, 1, s_.D, N(5) * r_.R_m, Place::shared);
     matrix(Component::attention, s_.L_r, 5, r_.R_m, s_.D, Place::shared);
     biased_rank(r_.R, values_);
   }
-  /// q, k; v, gate; input gate and decay, their biases; a norm for every head.
+  /// Weights: q, k; v, gate; input gate and decay, their biases; a norm for every head.
   void mlstm() {
     projection(keys_, 2);
     projection(values_, 2);
@@ -178,7 +178,7 @@ class RecurrentWeights : WeightRows<N, Visit> {
   const Sizes<N>& s_;
   const RecurrentSizes<N>& r_;
   const Recurrent& kind_;
-  N heads_ = s_.cut(r_.H), values_ = heads_ * r_.P, keys_ = s_.cut(r_.G) * r_.d;  ///< on one rank
+  N heads_ = s_.cut(r_.H), values_ = heads_ * r_.P, keys_ = s_.cut(r_.G) * r_.d;  ///< head count, widths per rank
 };
 
 }  // namespace llmcalc::textbook

@@ -22,7 +22,7 @@ struct SeedActivations {
 Fraction seed_attention_activations(const SeedActivations& s);  ///< BLS ((5p+1) D + (2p+1) A S); Goon (2.5), (2.13)
 Fraction seed_mlp_activations(const SeedActivations& s);        ///< (2Ep + p + 1) B D L S; Goon (2.6), (2.13)
 Fraction seed_norm_activations(const SeedActivations& s);       ///< 2p B D L S
-Fraction seed_activations(const SeedActivations& s);            ///< their sum; Goon (2.7), (2.14)
+Fraction seed_activations(const SeedActivations& s);            ///< sum of the three above; Goon (2.7), (2.14)
 
 /// Batch size above which mixed precision saves memory: 6 D^2 / (8 D S + A S^2); Goon (2.9). E = 4; without
 /// parallelism, or with tensor and sequence parallelism.
@@ -61,7 +61,7 @@ struct Gpt3CaseStudy {
   Bytes weights, gradients, optimizer;
   Bytes linear_per_token;                      ///< activations: 34DL per token, (2.18)
   Bytes quadratic_per_token2;                  ///< activations: 5AL per token and key
-  Bytes sharded_states;                        ///< (2.20) at T = 8, with an unsharded embedding
+  Bytes sharded_states;                        ///< size of the states at T = 8, (2.20), with an unsharded embedding
   Fraction sharded_linear, sharded_quadratic;  ///< activations at T = 8, per token, and per token and key
   Bytes states() const { return weights + gradients + optimizer; }
   /// Size of the activations of one sequence of S tokens relative to the states: (2.19) for S = 2048, without its

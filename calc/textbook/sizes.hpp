@@ -1,5 +1,5 @@
 #pragma once
-/// A model's sizes as values of a type N, named by the letters that the formulas use.
+/// A model's sizes as values of a type N, named by the symbols of the formulas.
 
 #include <array>
 #include <string>
@@ -15,16 +15,18 @@ namespace llmcalc::textbook {
 /// Number of layers of each kind among the layers with one mixer (Arch::mixer).
 struct LayerCounts {
   Count all = 0;
-  Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< by token mixer
-  Count dense = 0, experts = 0;                          ///< by MLP; `dense` counts only MLPs of the Arch's own width
-  std::array<Count, most_mlps> other{};                  ///< layers with each of the widths in Arch::mlps
-  Count read = 0;                                        ///< layers whose keys and values later layers read
-  Count ends = 0;                                        ///< layers followed by the final norm, except the last layer
+  Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< numbers of layers by token mixer
+  Count dense = 0, experts = 0;                          ///< numbers of layers by MLP; `dense` counts only MLPs of the
+                                                         ///< Arch's own width
+  std::array<Count, most_mlps> other{};                  ///< numbers of layers with each of the widths in Arch::mlps
+  Count read = 0;                                        ///< number of layers whose keys and values later layers read
+  Count ends = 0;                                        ///< number of layers followed by the final norm, except the
+                                                         ///< last layer
 };
-/// `own`: counts only layers with their own weights.
+/// `own`: whether to count only layers with their own weights.
 LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0, bool own = false);
 
-/// One letter for each entry of Arch::mlps: L_x is its number of layers, F_x its width.
+/// One subscript for each entry of Arch::mlps: L_x is its number of layers, F_x its width.
 inline constexpr std::string_view mlp_letters = "xyzabcghijnoqtu";
 static_assert(mlp_letters.size() == most_mlps);
 
@@ -36,8 +38,9 @@ struct Span {
   bool chunked = false, both_ways = false;
 };
 
-/// Sizes of a recurrence: heads of values and of keys, their widths, convolution taps, a low rank, learned logarithms
-/// of decay, tokens per kernel chunk, and the ranks of RWKV-7's learning rate, gate and values and of RWKV-6's mixes.
+/// Sizes of a recurrence: heads of values and of keys, their widths, convolution taps, the rank of a low-rank
+/// projection, learned logarithms of decay, tokens per kernel chunk, and the ranks of RWKV-7's learning rate, gate
+/// and values and of RWKV-6's token shifts.
 template <class N>
 struct RecurrentSizes {
   N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0, C = 0;
@@ -68,30 +71,31 @@ struct MlpLayers {
 template <class N>
 struct Sizes {
   Mixer mixer;
-  N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; by kind; with softmax attention
+  N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< numbers of layers: all; by kind; with softmax attention
   N L_p, L_r = 0;                                       ///< number of layers with this mixer, and with its recurrence
-  N L_k = 0;                                            ///< layers whose keys and values later layers read
-  N L_e = 0;                                            ///< layers followed by the final norm, except the last layer
+  N L_k = 0;                                            ///< number of layers whose keys and values later layers read
+  N L_e = 0;                                            ///< number of layers followed by the final norm, except the
+                                                        ///< last layer
   N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
   Span<N> span;                                         ///< reach in the L_w layers
-  N F, n_E, k, F_e, n_s, F_s, D_l;  ///< sizes of MLP and experts, and the working width of routed experts
-  N n_I = 0;                        ///< experts that return their input
-  N n_T = 0;                        ///< token types
-  N K_a = 0;                        ///< rows of learned positions
-  N D_p = 0, V_p = 0;               ///< width of per-layer inputs, rows of their table
+  N F, n_E, k, F_e, n_s, F_s, D_l;  ///< sizes of MLP and experts; input and output width of routed experts
+  N n_I = 0;                        ///< number of experts that return their input
+  N n_T = 0;                        ///< number of token types
+  N K_a = 0;                        ///< number of rows of learned positions
+  N D_p = 0, V_p = 0;               ///< width of per-layer inputs, and number of rows of their table
   RecurrentSizes<N> r{};
   IndexerSizes<N> i{};
   CompressedSizes<N> c{};
-  N n_h = 1;                       ///< residual streams
-  N r_l = 0;                       ///< rank of the branch parallel to attention
+  N n_h = 1;                       ///< number of residual streams
+  N r_l = 0;                       ///< rank of LAuReL's branch, which is parallel to attention
   std::vector<MlpLayers<N>> mlps;  ///< dense MLPs of other widths
   bool all_have_mlp = true;
-  bool alternates = false;    ///< residual streams use alternating updates
+  bool alternates = false;    ///< whether residual streams use alternating updates
   N D_w = 0;                  ///< width of the embedding's sum: D_e with narrow ends, else D
-  bool narrows_head = false;  ///< a projection to the narrower table's width precedes the head
-  bool shifts_mlp = false;    ///< dense MLPs read a mix of two tokens
+  bool narrows_head = false;  ///< whether a projection to the narrower table's width precedes the head
+  bool shifts_mlp = false;    ///< whether dense MLPs read a token-shifted input
   N T;
-  std::vector<Sizes> others;  ///< the layers with each of Arch::mixers
+  std::vector<Sizes> others;  ///< sizes of the layers with each of Arch::mixers
   std::vector<Sizes> own;     ///< sizes without the layers that repeat other layers' weights; empty if no layers do
   /// A rank's share of a width, rounded up.
   N cut(const N& width) const { return quotient_up(width, T); }
@@ -109,7 +113,7 @@ N over_parts(const Sizes<N>& s, const F& f) {
 inline bool has_states(const Recurrent& r) {
   return r.kind != RecurrentKind::none && r.kind != RecurrentKind::short_convolution;
 }
-/// Whether a recurrence's inputs are mixes of two tokens. has_convolutions(): whether its inputs are convolved.
+/// Whether a recurrence's inputs are token-shifted. has_convolutions(): whether its inputs are convolved.
 inline bool shifts(const Recurrent& r) { return r.kind == RecurrentKind::rwkv6 || r.kind == RecurrentKind::rwkv7; }
 inline bool has_convolutions(const Recurrent& r) {
   return r.kind == RecurrentKind::short_convolution || (has_states(r) && !shifts(r) && r.kind != RecurrentKind::mlstm);
@@ -186,7 +190,7 @@ void set_layers(Sizes<N>& s, const Arch& a, const LayerCounts& n, Count all, con
     s.mlps.push_back({some(layers.c_str(), n.other[i]), letter(width.c_str(), a.mlps[i].width)});
   }
 }
-/// The sizes that count only layers with their own weights. Letters of layer counts end in _own.
+/// The sizes that count only layers with their own weights. Symbols of layer counts end in _own.
 template <class N, class Letter>
 Sizes<N> own_sizes(Sizes<N> s, const Arch& a, const Letter& letter) {
   const Count all = a.layers - a.repeats.layers.size();
@@ -248,7 +252,7 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
 }
 }  // namespace detail
 
-/// A model's sizes. letter(name, value) returns each size as an N. Letters for layers with the second mixer end in 2,
+/// A model's sizes. letter(name, value) returns each size as an N. Symbols of layers with the second mixer end in 2,
 /// and so on.
 template <class N, class Letter>
 Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
@@ -299,7 +303,7 @@ inline Sizes<Fraction> exact_sizes(const Arch& a, Count ranks = 1) {
   return sizes<Fraction>(a, ranks, [](const char*, Count value) { return Fraction(value); });
 }
 
-/// A sum over kinds of layers. The number of layers is factored out of terms that have it in common.
+/// A sum over kinds of layers. Terms with the same number of layers share it as a factor.
 template <class N>
 class Layered {
  public:

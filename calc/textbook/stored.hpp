@@ -168,11 +168,11 @@ class StoredTable : StoredRows<N, Visit> {
 
   /// Tensors of attention and, in a decoder with cross-attention, of a second attention over the same number of tokens.
   void grouped() {
-    if (a_.layer_distances) numbers(s_.L_s, Tokens::all, m_.S * s_.cut(s_.A) / m_.B);  // the same for all sequences
+    if (a_.layer_distances) numbers(s_.L_s, Tokens::all, m_.S * s_.cut(s_.A) / m_.B);  // biases shared by sequences
     one_grouped();
     if (mixer_.cross_attention) one_grouped();
     low_rank_queries();
-    if (mixer_.query_scale) numbers(s_.L_s, Tokens::all, s_.cut(s_.A) * s_.d_h);  // queries before scaling
+    if (mixer_.query_scale) numbers(s_.L_s, Tokens::all, s_.cut(s_.A) * s_.d_h);  // the queries before scaling
     if (!a_.sub_norms) return;
     numbers(s_.L_s, Tokens::all, s_.cut(s_.A) * s_.d_v);  // the output before its norm
     statistics(s_.L_s, Tokens::all, 1, false);
@@ -295,10 +295,10 @@ class StoredTable : StoredRows<N, Visit> {
     return m_.glu == GluStore::all ? 4 : 3;
   }
   void mlp(const N& layers, const N& width) { numbers(layers, Tokens::all, N(inner()) * width); }
-  /// Tensors of a dense MLP, including the token mix that it reads.
+  /// Tensors of a dense MLP, including the token-shifted input that it reads.
   void dense(const N& layers, const N& width) {
     if (a_.mlp_shift) numbers(layers, Tokens::all, s_.D);
-    if (a_.mlp_receptance) numbers(layers, Tokens::all, N(3) * s_.D);  // another mix, the gate, the gated value
+    if (a_.mlp_receptance) numbers(layers, Tokens::all, N(3) * s_.D);  // receptance's input, gate and gated value
     mlp(layers, width);
     if (!a_.sub_norms) return;
     numbers(layers, Tokens::all, width);  // the input of `down`, before its norm
@@ -347,7 +347,7 @@ class StoredTable : StoredRows<N, Visit> {
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centered()));
     }
     if (a_.residual_block > 0) once(Tokens::mine, true, s_.D);
-    const N read = h.kind == HeadKind::masked_token ? s_.D_w : s_.D;  // read by the logits
+    const N read = h.kind == HeadKind::masked_token ? s_.D_w : s_.D;  // width of the logits' input
     once(Tokens::mine, true, a_.final_norm ? s_.D + read : read);
     if (a_.hyper_connected()) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
     if (a_.altup) {

@@ -19,14 +19,14 @@ struct MicroBatch {
   bool norm_stats = true, attention_dropout = false, hidden_dropout = false;
   bool log_sum_exps = true;  ///< if logits are not float32, whether the loss saves log-sum-exps
   bool sequence_parallel = false;
-  bool even = true;  ///< every rank has the same number of tokens
+  bool even = true;  ///< whether every rank has the same number of tokens
 };
 
 /// Tokens of the micro-batch that a rank processes.
 enum class Tokens : std::uint8_t {
-  all,       ///< B S
-  first,     ///< the first of every sequence: B
-  mine,      ///< B S, or B S/T under sequence parallelism
+  all,       ///< all tokens: B S
+  first,     ///< the first token of every sequence: B
+  mine,      ///< the rank's tokens: B S, or B S/T under sequence parallelism
   scattered  ///< also B S/T under sequence parallelism, but sharded element by element, not token by token
 };
 
@@ -35,11 +35,12 @@ template <class N>
 struct StoredActivation {
   N layers;
   Tokens tokens = Tokens::all;
-  bool numbers = true;  ///< p bytes per value; false: one byte
+  bool numbers = true;  ///< whether a value takes p bytes; false: one byte
   N each;
-  bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
+  bool in_block = true, core = false;  ///< core: whether it is a score, mask or log-sum-exp of the attention core
   N rows = 0;                          ///< number of rows of pooled keys, used instead of the token count
-  bool cross_layer_tensors = false;    ///< read by later layers: saved even if the block's other tensors are recomputed
+  bool cross_layer_tensors = false;    ///< whether later layers read it; it is then saved even if the block's other
+                                       ///< tensors are recomputed
 };
 
 /// Number of tokens in `tokens` on one rank.

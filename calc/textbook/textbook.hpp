@@ -1,6 +1,6 @@
 #pragma once
-/// Closed forms from the source documents and papers. Each lists its source and what it leaves out. The engine never
-/// includes this file; tests and `llmcalc check` compare the engine with these forms.
+/// Closed forms from the source documents and papers. Each states its source and the terms that it omits. The engine
+/// never includes this file; tests and `llmcalc check` compare the engine with these forms.
 
 #include "calc/textbook/activations.hpp"
 #include "calc/textbook/exact.hpp"

@@ -19,16 +19,16 @@ struct Weight {
   Component component{};
   N layers = 1;
   Count times = 1;            ///< number of equal weights, e.g. 2 for keys and values
-  N copies = 1, visited = 1;  ///< number of experts, blocks or channel groups, and how many of them a token visits
+  N copies = 1, visited = 1;  ///< number of experts, blocks or channel groups, and how many of them process a token
   bool matrix = false;
   N in = 1, out = 1;
   Place place = Place::cut;
-  bool routed = false;  ///< weight of a routed expert
-  bool tied = false;    ///< counted elsewhere: a tied head, a router of residual streams, the final norm between
-                        ///< loops
-  bool lookup = false;  ///< table used for lookups, not multiplied
-  bool taps = false;    ///< weight of a depthwise convolution; each tap is multiplied once per token
-  bool norm = false;    ///< weight of a norm inside attention, stored like other norms
+  bool routed = false;  ///< whether it is a weight of a routed expert
+  bool tied = false;    ///< whether it is counted elsewhere: a tied head, a router of residual streams, the final norm
+                        ///< between loops
+  bool lookup = false;  ///< whether it is a table used for lookups, not multiplied
+  bool taps = false;    ///< whether it is a weight of a depthwise convolution; each tap is multiplied once per token
+  bool norm = false;    ///< whether it is a weight of a norm inside attention, stored like other norms
   N numbers() const { return N(times) * copies * in * out; }
 };
 

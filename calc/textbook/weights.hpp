@@ -282,10 +282,10 @@ class WeightTable : WeightRows<N, Visit> {
     if (m.shared_gate) matrix(Component::router, s_.L_m, 1, s_.D, 1);
   }
 
-  /// Norms of the layers with this mixer: one or two for each half of a serial block.
+  /// Norms of the layers with this mixer: one or two for each sub-layer of a serial block.
   void norms() {
     if (a_.altup) alternating();
-    if (a_.hyper_connected()) {  // hyper-connections of both halves: a matrix; its bias and three scales in one tensor
+    if (a_.hyper_connected()) {  // hyper-connections of both sub-layers: a matrix; bias and three scales in one tensor
       const N n = s_.n_h, weights = n * (n + N(2));
       matrix(Component::norm, s_.L_p, 2, n * s_.D, weights, Place::whole);
       vector(Component::norm, s_.L_p, 2, weights + N(3), Place::whole);
@@ -336,7 +336,7 @@ class WeightTable : WeightRows<N, Visit> {
                      .out = s_.D,
                      .place = Place::whole});
   }
-  /// A vector and a norm for each half of a layer that mixes residual streams.
+  /// A vector and a norm for each sub-layer of a layer that mixes residual streams.
   void mixes() {
     if (!m_.is_empty()) vector(Component::norm, s_.L_p, 2, s_.D, Place::whole);
     const N with_mlp = layers_with_mlp(s_);
@@ -394,7 +394,7 @@ N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum.total();
 }
 
-/// The same sum, counting only layers with their own weights.
+/// Like sum_of_weights(), but counts only layers with their own weights.
 template <class N, class Of>
 N sum_of_own_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum_of_weights(a, s.own.empty() ? s : s.own.front(), of);
@@ -416,7 +416,8 @@ template <class N>
 N all_parameters(const Arch& a, const Sizes<N>& s) {
   return parameters_of(a, s, [](const Weight<N>&) { return true; });
 }
-/// Parameters of the routed experts that a token does not visit, given that it visits `visited` of them.
+/// Parameters of the routed experts to which a token is not routed. `visited`: number of experts to which it is
+/// routed.
 template <class N>
 N idle_parameters(const Arch& a, const Sizes<N>& s, const N& visited) {
   return sum_of_own_weights(
@@ -431,9 +432,9 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
   });
 }
 
-/// Head weights applied to every position with a loss: the table, the dense layer of a masked-token head or an exit
-/// gate, and the matrices that combine the residual streams. Excludes the projection to a narrower table.
-/// pooled_weights(): weights applied to one position per sequence.
+/// Head weights applied to every position with a loss: the table, the dense layer of an MLM head or of an exit gate,
+/// and the matrices that combine the residual streams. Excludes the projection to a narrower table. pooled_weights():
+/// weights applied to one position per sequence.
 template <class N>
 N head_weights(const Arch& a, const Sizes<N>& s) {
   if (!a.head.has_logits()) return 0;

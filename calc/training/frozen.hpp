@@ -49,7 +49,7 @@ constexpr FreezePart freeze_part(Component c) {
 }
 
 struct Frozen {
-  SetOf<FreezePart> parts{};  ///< frozen in all layers
+  SetOf<FreezePart> parts{};  ///< parts that are frozen in all layers
   LayerSet layers{};          ///< blocks that are frozen as a whole
   constexpr bool empty() const { return parts.empty() && layers.empty(); }
   constexpr bool operator==(const Frozen&) const = default;

@@ -2,8 +2,7 @@
 /// Offload: parts of the training state are in host memory (Plan::offload) and move over the device's link to the host.
 ///
 ///   optimizer    A fraction of the states of the rank's shard is on the host, which also computes their updates. The
-///   same
-///                fraction of the gradients goes to the host, and of the updated weights to the device.
+///                same fraction of the gradients goes to the host, and of the updated weights to the device.
 ///                ZeRO 0 and 1: the device keeps the gradients of a step. They go to the host once per step, layer by
 ///                layer as soon as they are reduced, overlapped with the last backward, into separate buffers on the
 ///                host (Megatron's --optimizer-cpu-offload with --optimizer-offload-fraction, which starts them after
@@ -20,14 +19,14 @@
 ///                bytes of one layer in transit. Tensors saved by embedding and head stay on the device. Sources:
 ///                PyTorch's save_on_cpu; TransformerEngine's get_cpu_offload_context, which also spreads the transfers
 ///                of whole layers.
-///   weights      A fraction of the rank's weights (under ZeRO-3, of its shard, which is then gathered from the
-///   devices) is
-///                fetched for forward. Weights of layers are fetched again for backward. Embedding and head are not:
-///                the lookup's gradient does not read the table, and the head's backward directly follows its forward.
-///                A recomputed layer uses one fetch for both passes. Without resharding, ZeRO-3 keeps the gathered
-///                weights and fetches once. The device holds the running layer and the next. If more weights than
-///                updates are on the host, the device sends its updates there. Excludes sending other ranks' gathered
-///                weights to the host under ZeRO 1 and 2. Source: ZeRO-Infinity (arXiv:2104.07857), sections 5 and 6.
+///   weights      A fraction of the rank's weights is fetched for forward; under ZeRO-3, a fraction of its shard, which
+///                is then gathered from the devices. Weights of layers are fetched again for backward. Weights of
+///                embedding and head are not: the lookup's gradient does not read the table, and the head's backward
+///                directly follows its forward. A recomputed layer uses one fetch for both passes. Without resharding,
+///                ZeRO-3 keeps the gathered weights and fetches once. The device holds the running layer and the next.
+///                If more weights than updates are on the host, the device sends its updates there. Excludes sending
+///                other ranks' gathered weights to the host under ZeRO 1 and 2. Source: ZeRO-Infinity
+///                (arXiv:2104.07857), sections 5 and 6.
 ///
 /// Each direction has the link's full bandwidth. A layer's transfers overlap with its own work; max(0, transfer - work)
 /// and (1 - hidden) min(transfer, work) are exposed. The link's latency counts as 0.
@@ -42,9 +41,9 @@ void move_to_host(Memory& m, const HeldSums& sums, const StageAlive& alive, cons
 
 /// Bytes of a row that are transferred between the device and the host.
 struct RowTravel {
-  Bytes weights{}, backward_weights{};  ///< to the device, for forward and for backward
-  Bytes activations{};                  ///< to the host and back
-  Bytes gradients{};                    ///< to the host
+  Bytes weights{}, backward_weights{};  ///< bytes sent to the device, for forward and for backward
+  Bytes activations{};                  ///< bytes sent to the host and back
+  Bytes gradients{};                    ///< bytes sent to the host
 };
 /// `recomputes`: whether RecomputeMethod::block recomputes the layer.
 RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layout, bool recomputes);

@@ -17,7 +17,7 @@ enum class Optimizer : std::uint8_t { adam, momentum, sgd, lion, adafactor, muon
 
 /// Storage of an optimizer's moments.
 enum class MomentStorage : std::uint8_t {
-  plain,    ///< in Plan::state_precision
+  plain,    ///< stored in Plan::state_precision
   coded,    ///< one byte per moment, plus a float32 scale per block
   factored  ///< float32: one per row and one per column of a matrix, one per element of a vector
 };
@@ -28,10 +28,10 @@ inline constexpr Count coded_block = 256;
 struct OptimizerTraits {
   Optimizer optimizer = Optimizer::adam;
   std::string_view name, alias;  ///< alias: alternative spelling, or empty
-  Count moments = 0;             ///< moments per trained element that is updated element-wise
-  Count matrix_moments = 0;      ///< moments per element of a matrix that is updated as a whole
+  Count moments = 0;             ///< number of moments per trained element that is updated element-wise
+  Count matrix_moments = 0;      ///< number of moments per element of a matrix that is updated as a whole
   MomentStorage storage = MomentStorage::plain;
-  bool orthogonalizes = false;  ///< Newton-Schulz iterations orthogonalize block matrices (calc/training/muon.hpp)
+  bool orthogonalizes = false;  ///< whether Newton-Schulz iterations orthogonalize matrices (calc/training/muon.hpp)
 
   constexpr bool updates_matrices() const { return orthogonalizes || storage == MomentStorage::factored; }
 };

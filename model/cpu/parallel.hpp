@@ -30,7 +30,7 @@ inline constexpr bool threaded<Counted> = false;
 template <typename W>
 using Plain = std::conditional_t<std::is_same_v<W, float>, float, double>;
 
-/// Calls f(i) for every i below n, in any order. `work`: elements touched per i; little work is not worth a second
+/// Calls f(i) for every i below n, in any order. `work`: number of elements processed per i. Small loops run on one
 /// thread.
 template <typename T, typename F>
 void each(Count n, [[maybe_unused]] Count work, const F& f) {
@@ -75,7 +75,7 @@ LLMCALC_INLINE void fetch(const X* p, Count n) {
   for (Count i = 0; i < n; i += 64 / static_cast<Count>(sizeof(X))) __builtin_prefetch(p + i, 0, 2);
 }
 
-/// Elements per prefetched block.
+/// Number of elements per prefetched block.
 constexpr Count fetched_block = 128;
 
 /// Prefetches, in every array, the block that is some blocks after element `at` of n. It fetches only a few lines at

@@ -102,7 +102,7 @@ double sum_of_squares(Count n, const W* x) {
   return wide_tiles().sum_of_squares(n, x);
 }
 
-/// Mask elements drawn together: 32 blocks of four words.
+/// Number of mask elements drawn together: 32 blocks of four words.
 inline constexpr Count dice = 4 * philox_blocks;
 
 template <typename W>

@@ -229,7 +229,7 @@ template <typename W>
   }
   lanes<W>(0, n, [=, most = sum.most](Count i) { sums[i] += exp_of(x[i] - most); });
 }
-/// The logarithm of the sum over n elements.
+/// The logarithm of a sum of exponentials over n elements.
 template <typename W>
 [[gnu::noinline]] W logarithm(Count n, const OnlineSum<W>& sum) {
   const W* const sums = sum.sums;
@@ -286,7 +286,7 @@ template <typename W>
   });
 }
 
-/// Mask elements drawn together: 32 blocks of four words.
+/// Number of mask elements drawn together: 32 blocks of four words.
 inline constexpr Count dice = 4 * philox_blocks;
 
 /// The smallest word w with unit_float(w) >= p: unit_float drops the last 8 bits.

@@ -133,8 +133,8 @@ class Workers {
   Loop loop_;
   bool open_ = false;
   std::atomic<Count> next_{0};
-  std::atomic<int> number_{0};  ///< number of the loop
-  std::atomic<int> inside_{0};  ///< workers in the loop, except the thread that runs it
+  std::atomic<int> number_{0};  ///< index of the current loop
+  std::atomic<int> inside_{0};  ///< number of workers in the loop, except the thread that runs it
 };
 
 /// The workers. Never destroyed, because their threads outlive static objects.
@@ -150,7 +150,7 @@ void set_threads(Count n) { workers().set_threads(n); }
 
 void share_out(Count n, bool enough, RangeBody body, const void* context) {
   if (!enough) return body(context, 0, n);
-  constexpr Count stretches = 8;  // per thread
+  constexpr Count stretches = 8;  // segments per thread
   const Count size = std::max<Count>(1, n / (stretches * threads()));
   if (n <= size || at_work || threads() == 1 || !workers().run({n, size, body, context})) body(context, 0, n);
 }

@@ -38,7 +38,8 @@ class Cuda final : public Backend {
   static W* w(Out p) { return static_cast<W*>(p); }
   static Count size(const Pointwise& s) { return mul(s.rows, s.width); }
   static constexpr int threads = 128;
-  static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< shared memory for a block's sums
+  static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< bytes of shared memory for a block's
+                                                                            ///< sums
 
  public:
   Cuda(Device& device, std::string name, bool poison, Instruments* instruments = nullptr)
@@ -283,7 +284,7 @@ class Cuda final : public Backend {
   void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {
     forget();
     replays_.run(held, moving, [&] {
-      // State made during a recording belongs to it.
+      // Clears state created while recording, because its memory belongs to the recording.
       const struct Forget {
         Cuda& backend;
         ~Forget() { backend.forget(); }

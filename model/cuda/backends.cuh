@@ -7,7 +7,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// The device and the instruments must outlive the backend. `poison`: fills memory with NaN.
+/// The device and the instruments must outlive the backend. `poison`: whether to fill memory with NaN.
 Backend* new_f32(GpuDevice& device, const char* name, bool poison, Instruments* instruments);
 Backend* new_bf16(GpuDevice& device, const char* name, bool poison, Instruments* instruments);
 

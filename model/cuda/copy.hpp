@@ -20,7 +20,7 @@ struct CopyRows {
     if (target >= 0) *packs<N>(to + target + at) = load<N>(from + places.from(r) + at);
   }
 };
-/// by_packs: all of these offsets, and the width, are multiples of a pack.
+/// `by_packs`: whether all offsets of `places`, and the width, are multiples of a pack.
 template <typename Device, typename T, typename Places>
 void copy_rows(Device& device, Count rows, Count width, const Places& places, bool by_packs, const T* from, T* to) {
   constexpr int N = pack_of<T>;

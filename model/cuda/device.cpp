@@ -113,7 +113,7 @@ GpuDevice::~GpuDevice() {
 
 void* GpuDevice::allocate(Count bytes) {
   void* p = nullptr;
-  const auto size = static_cast<std::size_t>(std::max<Count>(bytes, 1));  // null cannot be released
+  const auto size = static_cast<std::size_t>(std::max<Count>(bytes, 1));  // 0 bytes would give null
   cudaError_t e = cudaMallocAsync(&p, size, stream_);
   if (e == cudaErrorMemoryAllocation && recording_ == nullptr) {
     (void)cudaGetLastError();

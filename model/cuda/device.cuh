@@ -29,8 +29,8 @@ struct Product {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
-  bool adds_bias = false;  ///< in its epilogue; the bias pointer is set before every run
-  bool timed = false;  ///< the algorithm was the fastest of those tried; otherwise it is cuBLASLt's first suggestion
+  bool adds_bias = false;  ///< whether the epilogue adds a bias, whose pointer is set before every run
+  bool timed = false;      ///< whether the algorithm was the fastest of those tried, not cuBLASLt's first suggestion
 };
 
 class GpuDevice {

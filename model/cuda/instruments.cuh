@@ -35,7 +35,7 @@ class GpuInstruments final : public Instruments {
   std::vector<Version> versions() override;
 
  private:
-  /// Opened on first use, because they hook into the driver.
+  /// The counters, opened on first use because they hook into the driver.
   Counters& counters() { return counters_ ? *counters_ : counters_.emplace(bf16_); }
 
   GpuDevice& device_;

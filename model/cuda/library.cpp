@@ -53,7 +53,7 @@ std::string pci_address(int index) {
   return address.data();
 }
 
-/// The only device of this process. The memory in use on its board is read before it is opened.
+/// The only device of this process. The memory in use on its board is read before the device is opened.
 struct Opened {
   explicit Opened(int index) : properties(chosen(index)), board(pci_address(index)), device(index) {}
   cudaDeviceProp properties;

@@ -8,7 +8,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Never closed: its hooks may outlive the code that opened it.
+/// A dynamically loaded library. It is never closed, because its hooks may outlive the code that opened it.
 class SharedLibrary {
  public:
   /// Opens the first of these names that can be opened; skips empty names.

@@ -6,8 +6,8 @@
 
 namespace llmcalc::model {
 
-/// stacked_streams: x, and its projections rescaled to its magnitude. merged_streams: the mean of the first stream and
-/// projections of the other streams, for the last `rows` tokens.
+/// stacked_streams: n streams, which are x and its projections, rescaled to the magnitude of x. merged_streams: the
+/// mean of the first stream and projections of the other streams, for the last `rows` tokens.
 Value stacked_streams(Pass& p, Value x);
 Value merged_streams(Pass& p, Value x, Count rows);
 

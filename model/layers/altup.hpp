@@ -14,14 +14,14 @@ inline constexpr double least_magnitude_squared = 1e-5;
 struct StackView {
   const void* x = nullptr;
   Count x_stride = 0;
-  const void* projected = nullptr;  ///< (rows, (n - 1) D)
+  const void* projected = nullptr;  ///< projections, (rows, (n - 1) D)
 };
 
 /// One method per operator and one for its gradient; see Backend.
 class AltUpKernels {
  public:
   virtual ~AltUpKernels() = default;
-  /// y: x, and its n - 1 projections rescaled to its magnitude.
+  /// y: n streams, which are x and its n - 1 projections, rescaled to the magnitude of x.
   virtual void stack(const Pointwise&, const StackView&, void* y) = 0;
   virtual void stack_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
                               GradientPlace dprojected) = 0;

@@ -9,16 +9,16 @@
 namespace llmcalc::model {
 
 enum class AttentionCore : std::uint8_t {
-  mma,   ///< tensor cores
-  plain  ///< scalar multiply-adds
+  mma,   ///< runs on tensor cores
+  plain  ///< runs as scalar multiply-adds
 };
 
 /// Why attention did not run on tensor cores.
 enum class CoreObstacle : std::uint8_t {
-  environment,  ///< LLMCALC_ATTENTION=plain
-  float32,      ///< number format
-  head_width,   ///< head widths of queries and values: different, not a multiple of 16, or above 128
-  rotary_part,  ///< stored separately
+  environment,  ///< LLMCALC_ATTENTION=plain is set
+  float32,      ///< the number format is float32
+  head_width,   ///< head widths of queries and values differ, are not multiples of 16, or exceed 128
+  rotary_part,  ///< rotary components are stored separately
   alibi,
   dropout,
   scale,  ///< scale of the scores is not positive

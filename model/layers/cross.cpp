@@ -1,5 +1,5 @@
-// Encoder-decoders: tokens of both stacks, distances shared by a stack's layers, the encoder's result, and the
-// decoder's attention to it (calc/block/cross.hpp).
+// Encoder-decoders: tokens of both stacks, relative-position biases shared by a stack's layers, the encoder's result,
+// and the decoder's attention to it (calc/block/cross.hpp).
 
 #include "calc/block/cross.hpp"
 

@@ -1,5 +1,5 @@
-// A mixture of experts: router, dispatch and combination; also the absorbed projections of latent attention, which
-// also have one matrix per group.
+// A mixture of experts: router, dispatch and combination. Also the absorbed projections of latent attention, whose
+// weights are likewise one matrix per group.
 
 #include "model/pass/pass.hpp"
 
@@ -14,7 +14,7 @@ Value Pass::route(std::string_view op, Value given) {
                     .weights = factors != nullptr ? factors->elements() : 0};
   Value gates = make(op, s.rows, s.width);
   const bool back = flows(op, {&x}, gates);
-  // Probabilities, then all gates: they define the choice, which the experts' gradients also need.
+  // Saves the probabilities, then all gates. The gates define the choice, which the experts' gradients also need.
   if (taping() && (back || trains("mlp.expert_down")))
     gates.slot->saved = own(op, mul(2, s.rows, s.width) * backend_.wide());
   const bool has_own = arch_.moe.zero_experts > 0;

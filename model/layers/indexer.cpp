@@ -42,8 +42,8 @@ Indexed blocks(Pass& p, Value x) {
   return {std::move(q), std::move(k), {}};
 }
 
-/// Rotates queries and keys by their token's position. Pooled keys are already rotated, in their last elements, as
-/// everywhere in compressed attention.
+/// Rotates queries and keys by their token's position. In compressed attention, the rotated elements are the last
+/// ones, and pooled keys are already rotated.
 void rotate(Pass& p, Indexed& in) {
   const Indexer& i = p.mixer().indexer;
   const Count rotated = Rotaries::index_rotated(p.mixer());

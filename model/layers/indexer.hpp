@@ -20,8 +20,8 @@ struct IndexView {
   HeadView q, k, weights;
 };
 
-/// Indices of every query's chosen tokens, blocks or groups: `each` of them, ascending, padded with -1. Ties go to the
-/// lower index. The query's own block is always read and never listed.
+/// Index of a chosen token, block or group. Every query has `each` indices in ascending order, padded with -1. Ties
+/// go to the lower index. The query's own block is always read and never listed.
 using ChosenIndex = std::int32_t;
 
 /// Destinations of the gradients, which are accumulated.

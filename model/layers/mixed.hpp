@@ -11,8 +11,8 @@
 namespace llmcalc::model {
 
 struct MixView {
-  std::span<const void* const> streams;  ///< first row of each
-  Count stride = 0;                      ///< elements between rows of a stream
+  std::span<const void* const> streams;  ///< first row of each stream
+  Count stride = 0;                      ///< row stride of a stream, in elements
   const void *query = nullptr, *norm = nullptr;
   double epsilon = 1e-5;
 };

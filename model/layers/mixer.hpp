@@ -18,7 +18,7 @@ double score_scale(const Pass& p, Count width);
 /// Keys that the current layer's attention reads, chosen by its indexer or by an earlier layer's. `x`: the layer's
 /// input. `low`: the normed low-rank projection of the queries, if the indexer reads it. Null: all keys in reach.
 Tensor chosen_keys(Pass& p, Value x, Value low);
-/// Operators that pool keys: projections of keys and gates, the pool, then norm and rotation.
+/// Names of the operators that pool keys: projections of keys and gates, the pool, then norm and rotation.
 struct PooledKeyNames {
   const char *keys, *gate, *pool, *norm, *rope;
 };

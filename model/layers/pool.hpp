@@ -14,7 +14,7 @@ struct PoolView {
   const void* bias = nullptr;                    ///< (ratio, wide)
   void* state = nullptr;  ///< (sequences, last_tokens, 2, wide): keys and gates of the last tokens, token t at t mod
                           ///< last_tokens, updated by the call; null: not kept
-  Count past = 0;         ///< tokens before the first one
+  Count past = 0;         ///< number of tokens before the pass's first
 };
 
 /// Destinations of the gradients. The gradient of the bias is wide and accumulated.

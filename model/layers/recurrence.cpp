@@ -98,9 +98,9 @@ class RecurrenceRun {
     return gated_out(std::move(y));
   }
 
-  /// S = a S - b (r' S) + k v', o = q' S, all inputs from mixes of a token with the previous one. r is k scaled to
-  /// length 1, and k is gated by the learning rate of b. Then a norm per head, the token's own bonus, and a gate. A
-  /// layer without a share of values may share its own with later layers.
+  /// S = a S - b (r' S) + k v', o = q' S, all inputs from token shifts. r is k, L2-normalized, and k is gated by the
+  /// learning rate of b. Then a norm per head, the token's own bonus, and a gate. A layer that does not blend in
+  /// earlier values may share its own with later layers.
   Value rwkv7() {
     x_ = p_.shift("rwkv.shift", std::move(x_), 6);
     Value q = mixed("rwkv.r", for_query), k = mixed("rwkv.k", for_key), v = mixed_values();
@@ -137,7 +137,7 @@ class RecurrenceRun {
   }
 
   /// h = a h + sqrt(1 - a^2) i x for every channel x of a convolution, with a decay a and a gate i computed from x by
-  /// one matrix per block of channels; act(g) h.
+  /// one matrix per block of channels. The result is act(g) h.
   Value rg_lru() {
     Value gate = p_.linear("lru.gate", x_);
     Value x = p_.linear("lru.x", std::exchange(x_, {}));
@@ -152,9 +152,9 @@ class RecurrenceRun {
     return p_.linear("lru.out", p_.gate_output("lru.gate_mul", std::move(gate), std::move(h)));
   }
 
-  /// o = q' (S + u k v'), S = a S + k v', all inputs from mixes of a token with the previous one, with a bonus u and a
-  /// decay a per channel. a and the mix shares depend on the token, or are learned (RWKV-5). Then a norm per head,
-  /// gated by silu(z).
+  /// o = q' (S + u k v'), S = a S + k v', all inputs from token shifts, with a bonus u and a decay a per channel. a
+  /// and the mixing coefficients depend on the token, or are learned (RWKV-5). Then a norm per head, gated by
+  /// silu(z).
   Value rwkv6() {
     const bool moves = r_.mix_rank > 0;
     x_ = moves ? moved_mixes() : p_.shift("rwkv.shift", std::move(x_), 4);
@@ -195,7 +195,7 @@ class RecurrenceRun {
   }
 
  private:
-  /// Mixes of RWKV-7's shift, in the order of its learned shares.
+  /// Outputs of RWKV-7's token shift, in the order of its learned mixing coefficients.
   enum Mix : Count { for_query, for_decay, for_key, for_value, for_step, for_gate };
   Value mixed(std::string_view op, Mix mix) { return p_.linear_of_part(op, x_, mix); }
   /// The layer's values, blended with the values that an earlier layer shares.
@@ -205,8 +205,8 @@ class RecurrenceRun {
     Value share = p_.linear("rwkv.value_up", mixed("rwkv.value_down", for_value));
     return p_.blend("rwkv.value_mix", std::move(v), p_.given().v, std::move(share));
   }
-  /// Five mixes, with shares adjusted by a low-rank projection of another mix. The operator of the five mixes caches
-  /// the last token, also for this other mix.
+  /// Five token shifts, whose mixing coefficients are adjusted by a low-rank projection of another shift. The
+  /// operator of the five shifts caches the last token, also for that other shift.
   Value moved_mixes() {
     Value low = p_.linear("rwkv.mix_down", p_.peek("rwkv.shift", "rwkv.mix", x_));
     Value moves = p_.grouped("rwkv.mix_up", p_.tanh("rwkv.mix_act", std::move(low)));

@@ -21,7 +21,7 @@ struct BonusGradients {
 class RwkvKernels {
  public:
   virtual ~RwkvKernels() = default;
-  /// y: `mixes` mixes of every token and the previous one, side by side. dmoves is used if the view has moves.
+  /// y: `mixes` token shifts, side by side. dmoves: used only if the view has moves.
   virtual void shift(const Shift&, const ShiftView&, void* y) = 0;
   virtual void shift_gradient(const Shift&, const ShiftView&, const void* dy, GradientPlace dx, GradientPlace dmoves,
                               void* dshares) = 0;
@@ -33,7 +33,7 @@ class RwkvKernels {
   virtual void gate_key(const Pointwise&, const void* rate, const void* k, const void* w, void* y) = 0;
   virtual void gate_key_gradient(const Pointwise&, const void* rate, const void* k, const void* w, const void* dy,
                                  GradientPlace drate, GradientPlace dk, void* dw) = 0;
-  /// y = x w / |x w| per head, with w learned per head; `inverse`: wide, 1 / length per row; may be null.
+  /// y = x w / |x w| per head, with w learned per head; `inverse`: wide, 1 / |x w| per row; may be null.
   virtual void unit(const Norm&, const void* x, const void* w, void* y, void* inverse) = 0;
   virtual void unit_gradient(const Norm&, const void* x, const void* w, const void* inverse, const void* dy,
                              GradientPlace dx, void* dw) = 0;

@@ -24,7 +24,7 @@ LLMCALC_HD inline Clip clip_of(const double* losses, std::size_t batches, const 
   return {norm, most > 0 && norm > most ? most / norm : 1};
 }
 
-/// Whether a clipping factor permits an update: null, or finite.
+/// Whether an update may run with this clipping factor: true if it is null (no clipping) or finite.
 LLMCALC_HD inline bool is_factor(const double* factor) { return factor == nullptr || std::isfinite(*factor); }
 
 }  // namespace llmcalc::model

@@ -28,7 +28,8 @@ struct Minifloat {
     const float size = std::min(std::fabs(x), largest);
     const int power = std::max(size > 0 ? std::ilogb(size) : 1 - bias, 1 - bias);
     const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(size, mantissa - power)));
-    // Steps count from 0 for the lowest power, from 2^mantissa for others; a carry goes into the exponent.
+    // Steps start at 0 for the lowest power and at 2^mantissa for others. Rounding up to the next power carries into
+    // the exponent.
     const auto below = static_cast<std::uint32_t>(power - 1 + bias) << static_cast<unsigned>(mantissa);
     return (below + steps) | static_cast<std::uint32_t>(std::signbit(x)) << static_cast<unsigned>(exponent + mantissa);
   }

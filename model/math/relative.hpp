@@ -1,5 +1,5 @@
 #pragma once
-/// Relative positions: ranges of distances between query and key, each with a learned bias per head.
+/// Relative positions: buckets of distances between query and key, each with a learned bias per head.
 
 #include <cmath>
 
@@ -7,15 +7,15 @@
 
 namespace llmcalc::model {
 
-/// T5's ranges (Raffel et al. 2020, arXiv:1910.10683, 2.1; hf t5/modeling_t5.py): half of them have one distance each,
-/// the others grow by a constant factor up to `farthest`, and the last includes all larger distances. In a
-/// bidirectional stack, keys up to the query use the first half of the ranges and later keys the second. A single range
-/// covers all distances.
+/// T5's buckets (Raffel et al. 2020, arXiv:1910.10683, 2.1; hf t5/modeling_t5.py): half of them have one distance
+/// each, the others grow by a constant factor up to `farthest`, and the last includes all larger distances. In a
+/// bidirectional stack, keys up to the query use the first half of the buckets and later keys the second. A single
+/// bucket covers all distances.
 struct DistanceRanges {
   Count ranges = 0, farthest = 0;
   bool both_ways = false;
 
-  /// The range of a key `ahead` tokens after the query; never positive in a causal stack.
+  /// The bucket of a key `ahead` tokens after the query; `ahead` is never positive in a causal stack.
   Count of(Count ahead) const {
     const Count half = ranges / 2;
     if (!both_ways) return among(ranges, ahead < 0 ? -ahead : 0);
@@ -23,7 +23,7 @@ struct DistanceRanges {
   }
 
  private:
-  /// Computed in float32, as in T5's training: precision matters at range boundaries.
+  /// Computed in float32, as in T5's training: precision matters at bucket boundaries.
   Count among(Count n, Count distance) const {
     const Count exact = n / 2;
     if (n < 2 || distance < exact) return n < 2 ? 0 : distance;

@@ -24,7 +24,7 @@ struct TokenRouting {
   Count top_k = 0;
 };
 
-/// The routing defined by the gates: a token visits its top_k chosen experts.
+/// The routing defined by the gates: a token is routed to its top_k chosen experts.
 template <typename G>
 TokenRouting routing(Count tokens, Count experts, const G* gates) {
   TokenRouting r;

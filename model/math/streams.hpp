@@ -83,7 +83,7 @@ class Balanced {
   W *mixed_, *soft_, *sums_;
 };
 
-/// Workspace of Balanced for n streams, in elements.
+/// Number of elements in the workspace of Balanced for n streams.
 constexpr Count stream_room(Count n) { return n * (2 * n + stream_normalizations); }
 
 }  // namespace llmcalc::model

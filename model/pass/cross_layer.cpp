@@ -5,7 +5,7 @@
 namespace llmcalc::model {
 
 void Pass::share_onward(const Value& k, const Value& v) {
-  if (direction_ == Direction::recompute) {  // the first run shared its values, which have their gradients by now
+  if (direction_ == Direction::recompute) {  // the first run shared its values; their gradients now exist
     auto& [keys, values] = awaited_.at(layer_);
     if (k.slot) k.slot->gradient = std::exchange(keys->gradient, nullptr);
     v.slot->gradient = std::exchange(values->gradient, nullptr);

@@ -64,7 +64,7 @@ Value feed_forward(Pass& p, const MlpOperators& names, Value x, const Value* gat
   return down(p.multiply(names.mul, std::move(act), std::move(up)));
 }
 
-/// MLP of RWKV-5 and -6: reads the first of two mixes and is gated by the second.
+/// MLP of RWKV-5 and -6: reads the first of two token shifts and is gated by the second.
 Value under_receptance(Pass& p, Value x) {
   x = p.shift("mlp.shift", std::move(x), 2);
   Value y = feed_forward(p, dense, x, nullptr);
@@ -72,14 +72,14 @@ Value under_receptance(Pass& p, Value x) {
   return p.sigmoid_gate("mlp.receptance_mul", std::move(g), std::move(y));
 }
 
-/// The dense MLP. RWKV-7's MLP reads a mix of each token and the previous one.
+/// The dense MLP. In RWKV-7, it applies a token shift to its input.
 Value dense_mlp(Pass& p, Value x) {
   if (p.arch().mlp_receptance) return under_receptance(p, std::move(x));
   if (p.arch().mlp_shift) x = p.shift("mlp.shift", std::move(x), 1);
   return feed_forward(p, dense, std::move(x), nullptr);
 }
 
-/// Experts that every token visits, with a gate if the model has one.
+/// The shared experts, which process every token, with a gate if the model has one.
 Value shared_experts(Pass& p, Value x) {
   if (!p.arch().moe.shared_gate) return feed_forward(p, shared, std::move(x), nullptr);
   Value y = feed_forward(p, shared, x, nullptr);

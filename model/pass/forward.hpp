@@ -19,8 +19,8 @@ bool recomputes_in_groups(const Arch& arch);
 bool trains_in_part(const Arch& arch);
 /// Input of an MTP module.
 struct Further {
-  std::span<const std::int64_t> ids;  ///< for module k: for each token of the pass, the token k positions ahead
-  Count token = 0;  ///< token of each sequence whose logits the module's head computes; in training, all
+  std::span<const std::int64_t> ids;  ///< for module k, the token k positions after each token of the pass
+  Count token = 0;  ///< token of each sequence for which the module's head computes logits; in training, all tokens
 };
 
 /// Receives the logits of the model (k = 0) and of each module; returns the next module's input.

@@ -9,7 +9,7 @@ namespace llmcalc::model {
 struct HeadView {
   const void* data = nullptr;
   Count sequence = 0, token = 0, head = 0;
-  Count capacity = 0;  ///< token slots: token t is in slot t mod capacity; 0: all tokens
+  Count capacity = 0;  ///< number of token slots; token t is in slot t mod capacity; 0: one slot per token
 };
 
 }  // namespace llmcalc::model

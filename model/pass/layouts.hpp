@@ -10,14 +10,14 @@ namespace llmcalc::model {
 struct HeadPart {
   std::size_t tensor = 0;
   Count offset = 0, token = 0, head = 0;
-  Count tokens = 0;  ///< per sequence; 0: the pass's queries
+  Count tokens = 0;  ///< number of tokens per sequence; 0: the number of queries of the pass
 };
 struct CoreLayout {
   HeadPart q, q_rope, k, k_rope, v;
   HeadPart pooled{};  ///< used if the core has pooled keys
   Count rope_dim = 0;
   double scale = 1;
-  double cap = 0;  ///< on the scores; see AttentionInputs
+  double cap = 0;  ///< cap on the scores; see AttentionInputs
   bool alibi = false;
 };
 

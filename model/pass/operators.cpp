@@ -44,7 +44,7 @@ void Pass::look_up(std::string_view op, const Lookup& s, const Ids& ids, const P
 
 void Pass::look_up_gradient(std::string_view op, const Lookup& s, const Ids& ids, const Positions& at, Parameter& table,
                             const std::shared_ptr<TapeSlot>& y) {
-  const Tensor dy = taken(y);  // no longer shared at this point
+  const Tensor dy = taken(y);  // has no other owner at this point
   const double scale = reads_tokens(op) ? numerics().embedding_scale : 1;
   if (scale != 1) backend_.multiply_all(mul(s.tokens, s.width), scale, dy->data());
   backend_.lookup_gradient(s, ids, at, dy->data(), sum(&table));
@@ -270,7 +270,7 @@ Value Pass::scaled(std::string_view op, const Pointwise& s, Value a, Value g) {
 
 Value Pass::activate(std::string_view op, Value given) {
   const Value x = std::move(given);
-  Parameter* const bends = weight(op, "bends");  // xIELU's
+  Parameter* const bends = weight(op, "bends");  // learned parameters of xIELU
   const Pointwise s{.kind = PointwiseKind::activate,
                     .rows = x.rows,
                     .width = x.width,
@@ -307,7 +307,7 @@ Value Pass::silu_gate(std::string_view op, Value g, Value y) {
 /// act(a) b. remade: the product is not saved but recomputed for the matrix that reads it.
 Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Value b) {
   const Value left = std::move(a), right = std::move(b);
-  Parameter* const bends = weight(op, "bends");  // xIELU's
+  Parameter* const bends = weight(op, "bends");  // learned parameters of xIELU
   const Pointwise s{.kind = PointwiseKind::gate,
                     .rows = left.rows,
                     .width = left.width,

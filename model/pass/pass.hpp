@@ -43,7 +43,7 @@ class Pass {
   /// Whether the current layer belongs to an MTP module (Mtp). Module layers are numbered after the model's layers.
   bool in_module() const { return layer_ >= mul(arch_.layers, halves(arch_)); }
   const Mixer& mixer() const { return arch_.mixer(kind().mixer); }
-  /// Tokens within reach of the current layer's attention.
+  /// Range of tokens that the current layer's attention reads.
   const Reach& reach() const { return kind().reach; }
   void enter(Count layer);
   Count layer() const { return layer_; }
@@ -80,7 +80,7 @@ class Pass {
   Value absorbed(std::string_view op, const Value& x, bool values);
   /// `stride` > 0: rows of x are that far apart, the first at `first`; the result is contiguous.
   Value norm(std::string_view op, Value x, const Norm& shape, Count stride = 0, Count first = 0);
-  /// The norm of a recurrence's output, whose weights have no stored offset in any family. `epsilons`: multiples of the
+  /// Norm of a recurrence's output. No model family stores its weights with an offset. `epsilons`: multiples of the
   /// model's epsilon.
   Value output_norm(std::string_view op, Value x, const Norm& shape, double epsilons = 1);
   void rope(std::string_view op, const RopePart& a, const RopePart& b);
@@ -132,28 +132,29 @@ class Pass {
   Value convolve(std::string_view op, Value x, Convolution shape);
   /// Outputs of a state that every token updates.
   Value recur(std::string_view op, const LinearAttention& shape, const StateLayout& layout, std::vector<Value> in);
-  /// RWKV: mixes of every token and the previous one, side by side. linear_of_part applies a matrix to one of these.
+  /// RWKV: token shifts, side by side. linear_of_part() applies a matrix to one of them.
   Value shift(std::string_view op, Value x, Count mixes);
-  /// RWKV-6: one mix, whose last token the operator `keeper` caches.
+  /// RWKV-6: one token shift, whose last token the operator `keeper` caches.
   Value peek(std::string_view op, std::string_view keeper, const Value& x);
-  /// RWKV-6: mixes whose shares are the learned ones plus `moves`.
+  /// RWKV-6: token shifts whose mixing coefficients are the learned ones plus `moves`.
   Value moved_shift(std::string_view op, Value x, Value moves, Count mixes);
   Value linear_of_part(std::string_view op, Value x, Count part);
-  /// a + (b - a) sigmoid(share); k (1 + (sigmoid(rate) - 1) w); x w of length 1 per head; (o + v <r, k>) gate.
+  /// a + (b - a) sigmoid(share); k (1 + (sigmoid(rate) - 1) w); x w, L2-normalized per head; (o + v <r, k>) gate.
   Value blend(std::string_view op, Value a, Value b, Value share);
   Value gate_key(std::string_view op, Value rate, Value k);
   Value unit(std::string_view op, Value x, Count heads);
   Value bonus(std::string_view op, Count heads, std::array<Value, 5> o_r_k_v_gate);
   Value sigmoid(std::string_view op, Value x);
-  /// Alternating updates: a projection for each additional stream, of x or (`is_own`) of the stream; last `rows`
-  /// tokens.
+  /// Alternating updates: a projection for each additional stream, of x or, if `is_own`, of the stream itself, for
+  /// the last `rows` tokens.
   Value project_streams(std::string_view op, const Value& x, Count rows, bool is_own);
-  /// x and its projections as streams; the mean of the first stream and of projections.
+  /// stack: x and its projections as streams. merge: the mean of the first stream and of projections.
   Value stack(std::string_view op, Value x, Value projected);
   Value merge(std::string_view op, Value x, Value projected);
   Value predict(std::string_view op, Value x, Value weights);
   Value correct(std::string_view op, Value predicted, Value result, Value weights);
-  /// The first stream; x with a added to the first stream; x with `own` added to all others.
+  /// first_stream: the first stream. add_first_stream: x with a added to the first stream. share_with_streams: x with
+  /// `own` added to all other streams.
   Value first_stream(std::string_view op, const Value& x);
   Value add_first_stream(std::string_view op, const Value& x, Value a);
   Value share_with_streams(std::string_view op, Value x, Value own);
@@ -280,7 +281,7 @@ class Pass {
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
   std::vector<double> mean_gradient(Count numbers) const;
   Dropout dice(std::string_view op) const;
-  /// The current layer's parameter; modules use the model's for those they lack.
+  /// The current layer's parameter; MTP modules use the model's parameters for those that they lack.
   Parameter* weight(std::string_view op, std::string_view what) const;
   const void* value(const Parameter* p) const { return weights_.numbers(p); }
   /// Whether the operator's weights are stored elsewhere: the model's in a module, or the token embedding in a head.
@@ -305,8 +306,8 @@ class Pass {
   Value normed(std::string_view op, Value x, Norm shape, const NormNumbers& numbers, Count stride, Count first);
   struct Product {
     bool for_loss = false, detached = false;
-    bool first = false;  ///< reads the first token of each sequence
-    Count from = 0;      ///< first element of each row that it reads
+    bool first = false;  ///< whether the matmul reads only the first token of each sequence
+    Count from = 0;      ///< index of the first element that the matmul reads in each row
     const Value* gates = nullptr;
   };
   Value product(std::string_view op, Value x, const Product& how);
@@ -375,11 +376,11 @@ class Pass {
   LayerKinds kinds_;
   LayerKind no_layer_, module_layer_;
   std::vector<CrossLayerTensor> handing_;
-  std::map<Count, KeysAndValues> cross_layer_;  ///< by the layer that made them
-  /// Slots of their gradients in training, also for layers that are recomputed.
+  std::map<Count, KeysAndValues> cross_layer_;  ///< shared keys and values, by the layer that computed them
+  /// Gradient slots of shared keys and values in training, also for recomputed layers.
   std::map<Count, std::array<std::shared_ptr<TapeSlot>, 2>> awaited_;
   KeysAndValues given_;
-  std::vector<Value> saved_;  ///< residual streams
+  std::vector<Value> saved_;  ///< saved residual streams
   Value layer_inputs_;
   Tensor ids_;                            ///< token ids, stored once for all tables indexed by them
   std::vector<DocumentRange> documents_;  ///< document of every token of a packed training sequence
@@ -390,10 +391,10 @@ class Pass {
   Count layer_ = -1;
   Direction direction_ = Direction::forward;
   double loss_scale_ = 1;
-  Tensor choice_;                       ///< kept for layers that share it, until one makes its own
+  Tensor choice_;                       ///< chosen keys, for the layers that share them, until a layer chooses its own
   std::vector<std::int64_t> segments_;  ///< segment of every token
   std::vector<Value> judged_;
-  Value unprojected_;  ///< input of chunked logits, until their loss
+  Value unprojected_;  ///< input of chunked logits, kept until their loss
   const std::atomic<bool>* stop_ = nullptr;
   bool checking_ = false;
   std::deque<Unpacked> unasked_;                             ///< buffers of nowhere()
@@ -402,8 +403,8 @@ class Pass {
   std::deque<std::vector<std::int64_t>> further_;
   std::optional<Count> looked_at_;
   Value encoded_;
-  std::array<Value, 2> distances_;  ///< biases of a bidirectional stack and of a causal one
-  Value made_;                      ///< when checking: the last allocated result
+  std::array<Value, 2> distances_;  ///< relative-position biases of a bidirectional stack and of a causal one
+  Value made_;                      ///< last allocated result, kept if results are checked
 };
 
 /// Thrown between operators after the user requests a stop.

@@ -1,5 +1,5 @@
-// Operators on multiple residual streams: the initial copies, the sum that a sub-layer reads, and the spreading of the
-// sub-layer's result over the streams.
+// Operators on multiple residual streams: the initial copies, the sum that a sub-layer reads, and the distribution of
+// the sub-layer's result over the streams.
 
 #include "model/pass/streams.hpp"
 

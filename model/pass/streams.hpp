@@ -15,7 +15,7 @@ namespace llmcalc::model {
 
 struct StreamView {
   const void* x = nullptr;
-  Count x_stride = 0;             ///< elements between tokens of x
+  Count x_stride = 0;             ///< stride between tokens of x, in elements
   const void* weights = nullptr;  ///< m (tokens, columns)
   Count columns = 0;              ///< n, or n (n + 2)
   const void *scales = nullptr, *bias = nullptr;
@@ -26,9 +26,9 @@ struct StreamView {
 struct StreamGradients {
   void* x = nullptr;
   bool add_x = false;
-  void* weights = nullptr;  ///< without add_weights, the columns of other parts are zeroed
+  void* weights = nullptr;  ///< gradient of m; without add_weights, the columns of other parts are zeroed
   bool add_weights = false;
-  void* result = nullptr;  ///< spread: of the sub-layer's result
+  void* result = nullptr;  ///< spread: gradient of the sub-layer's result
   bool add_result = false;
   void *scales = nullptr, *bias = nullptr;
 };

@@ -13,9 +13,9 @@ namespace llmcalc::model {
 /// State of a value that outlives its data.
 struct TapeSlot {
   Tensor gradient;     ///< gradient of the loss, once backward has reached this point
-  bool asks = true;    ///< requires a gradient, because a parameter before it is trained
-  bool apart = false;  ///< the gradient needs a separate buffer: dropout modifies it in place, or other gradients are
-                       ///< added to the shared buffer before it is read
+  bool asks = true;    ///< whether it requires a gradient, because a parameter before it is trained
+  bool apart = false;  ///< whether the gradient needs a separate buffer, because dropout modifies it in place, or other
+                       ///< gradients are added to the shared buffer before it is read
   std::function<Tensor()> recompute;  ///< recomputes a value that is not saved
   Tensor saved;                       ///< gates: the router's choice, for the gradients of all later operators
 };

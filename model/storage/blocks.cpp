@@ -64,8 +64,8 @@ using FieldPlace = BitField (*)(Count);
 
 struct BlockLayout {
   std::string_view name;
-  Count part;  ///< values per part
-  int bits;    ///< per code
+  Count part;  ///< number of values per part
+  int bits;    ///< number of bits per code
   FieldPlace code;
   Count d;  ///< byte offset of the block's scale
   FieldPlace scale = nullptr;
@@ -73,8 +73,8 @@ struct BlockLayout {
   int scale_most = 1;  ///< largest code of a scale, minus scale_zero
   FieldPlace least = nullptr;
   Count dmin = 0;
-  bool is_signed = false;  ///< scales are 8-bit two's complement
-  bool is_uneven = false;  ///< codes index 16 fixed values
+  bool is_signed = false;  ///< whether scales are 8-bit two's complement
+  bool is_uneven = false;  ///< whether codes index 16 fixed values
 };
 
 constexpr std::array layouts{
@@ -169,7 +169,7 @@ class Block {
     if (l_.is_uneven) return static_cast<float>(uneven.back());
     return static_cast<float>(l_.least != nullptr ? most() : zero() - 1);
   }
-  /// d scale of a part, multiplied as in ggml.
+  /// The product of d and a part's scale, multiplied as in ggml.
   float step(const std::byte* from, Count part) const {
     const float d = half_at(from, l_.d);
     return l_.scale == nullptr ? d : d * static_cast<float>(scale_code(from, part));

@@ -255,7 +255,8 @@ float tensor_scale(const Places& p, const std::vector<Extent>& all) {
   return size / reach(p.coding) / (p.coding.scale == Scale::e4m3 ? e4m3.largest : 1);
 }
 
-/// Zeros must round exactly, so a range with a zero point includes 0.
+/// Writes the scale, minimum and zero point of a group. A range with a zero point includes 0, because zeros must
+/// round exactly.
 void write_group(const Places& p, std::byte* to, Count group, Extent e, float tensor) {
   const Coding& c = p.coding;
   if (c.code == Code::shifted) e.see(0);

@@ -13,7 +13,7 @@ std::optional<Bytes> available_memory();
 
 /// Free capacity of a memory.
 struct AvailableMemory {
-  std::optional<Bytes> bytes;  ///< absent: unknown
+  std::optional<Bytes> bytes;  ///< free bytes; absent: unknown
   const char* of = "this machine";
 };
 

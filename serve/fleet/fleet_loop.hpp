@@ -33,7 +33,7 @@ class FleetLoop {
     bool operator>(const Traveling& o) const { return time != o.time ? time > o.time : id > o.id; }
   };
 
-  /// The end of a replica's passes, as expected at the time of the entry.
+  /// The end of a replica's passes, as expected when the entry was made.
   struct PassesEnd {
     Ticks time;
     std::uint32_t replica;
@@ -58,7 +58,8 @@ class FleetLoop {
   Arrivals arrivals_;
   std::deque<Pool> pools_;
   std::priority_queue<Traveling, std::vector<Traveling>, std::greater<>> traveling_;
-  std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< may contain outdated entries
+  std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< ends of the replicas' passes; may
+                                                                                 ///< contain outdated entries
   std::vector<std::uint32_t> changed_;  ///< replicas with new events, which may start a pass
   ServerRun run_;
   std::uint32_t replicas_ = 0;

@@ -23,8 +23,8 @@ class Router {
   Routing routing_;
   std::vector<Count> loads_;  ///< requests waiting or in progress, by replica
   std::size_t next_ = 0;
-  std::vector<std::size_t> of_session_;              ///< last replica plus 1; 0: unknown
-  std::vector<std::vector<std::size_t>> of_prefix_;  ///< replicas that have had the prefix and are assumed to keep it
+  std::vector<std::size_t> of_session_;              ///< last replica of each session, plus 1; 0: unknown
+  std::vector<std::vector<std::size_t>> of_prefix_;  ///< replicas that have had each prefix and are assumed to keep it
 };
 
 }  // namespace llmcalc

@@ -26,9 +26,9 @@ inline constexpr std::size_t reach_kinds = 2;
 
 /// Work of attention cores in the layers of one kind of reach.
 struct CoreWork {
-  Count queries = 0;  ///< new tokens
-  Count keys = 0;     ///< cached tokens read, including the new ones, summed over sequences
-  Count pairs = 0;    ///< query-key pairs: equal to `keys` for decoding sequences; for prompt chunks, see
+  Count queries = 0;  ///< number of new tokens
+  Count keys = 0;     ///< number of cached tokens read, including the new ones, summed over sequences
+  Count pairs = 0;    ///< number of query-key pairs: equal to `keys` for decoding sequences; for prompt chunks, see
                       ///< chunk_work()
   constexpr CoreWork& operator+=(const CoreWork& o) {
     queries += o.queries;
@@ -46,14 +46,14 @@ CoreWork chunk_work(Count past, Count n, const Reach& reach);
 
 /// Work of one pass.
 struct PassWork {
-  Count prompt_tokens = 0;  ///< tokens of prompt chunks
-  Count chunks = 0;         ///< sequences with a prompt chunk
-  Count decoding = 0;       ///< sequences that decode
-  Count decoded = 0;        ///< tokens of the decoding sequences: one each, and drafts to verify
-  Count sampled = 0;        ///< rows of the head: one per sequence whose prompt ends, and one per decoded token
-  Count drafting = 0;       ///< sequences for which drafts are proposed
-  Count moved_blocks = 0;   ///< cache blocks moved to or from the host
-  std::optional<Count> expert_rows{};  ///< rows for which the rank runs experts; absent: its own rows
+  Count prompt_tokens = 0;  ///< number of tokens of prompt chunks
+  Count chunks = 0;         ///< number of sequences with a prompt chunk
+  Count decoding = 0;       ///< number of sequences that decode
+  Count decoded = 0;        ///< number of tokens of the decoding sequences: one each, and drafts to verify
+  Count sampled = 0;        ///< number of rows of the head: one per sequence whose prompt ends, one per decoded token
+  Count drafting = 0;       ///< number of sequences for which drafts are proposed
+  Count moved_blocks = 0;   ///< number of cache blocks moved to or from the host
+  std::optional<Count> expert_rows{};  ///< number of rows for which the rank runs experts; absent: the rank's own rows
   std::array<CoreWork, reach_kinds> prompts{}, decodes{};
   constexpr Count rows() const { return prompt_tokens + decoded; }
   constexpr bool operator==(const PassWork&) const = default;
@@ -91,10 +91,10 @@ struct CoreRate {
   /// The part of the duration that is proportional to the work, without the constant.
   constexpr Ticks slope(const CoreWork& w) const { return at(w) - constant; }
 };
-/// The maximum of up to four lines: compute, memory, a floor. Zero without work.
+/// Time as the maximum of at most four linear functions of the work: compute, memory, a floor. Zero without work.
 using CoreTimes = InplaceVector<CoreRate, 4>;
 
-/// Durations of attention cores that lines (CoreTimes) do not describe, such as measured durations.
+/// Durations of attention cores that linear functions (CoreTimes) do not describe, such as measured durations.
 class MeasuredCores {
  public:
   MeasuredCores() = default;
@@ -107,16 +107,16 @@ class MeasuredCores {
 
 /// Durations of the parts of a pass.
 struct PassTimes {
-  PassRowTimes rows;     ///< everything not listed below, by number of rows; includes the engine's overhead per pass
-  PassRowTimes experts;  ///< experts sharded across ranks, by mean rows per rank
-  PassRowTimes head;     ///< the head, by sampled rows
-  PassRowTimes drafts;   ///< proposing drafts, by number of sequences
+  PassRowTimes rows;     ///< times of all other parts and of the engine's overhead per pass, by number of rows
+  PassRowTimes experts;  ///< times of experts sharded across ranks, by mean number of rows per rank
+  PassRowTimes head;     ///< times of the head, by number of sampled rows
+  PassRowTimes drafts;   ///< times of drafting, by number of sequences
   std::array<CoreTimes, reach_kinds> prompts{}, decodes{};
   std::shared_ptr<const MeasuredCores> measured{};  ///< replaces `prompts` and `decodes`; null: not measured
-  Ticks sequence = 0;     ///< per sequence in a pass, independent of its length: the state of linear attention
-  Ticks moved_block = 0;  ///< per cache block moved to or from the host
+  Ticks sequence = 0;     ///< time per sequence in a pass, independent of its length: the state of linear attention
+  Ticks moved_block = 0;  ///< time per cache block moved to or from the host
   Reach reach{};          ///< reach of the layers of kind 1; unlimited: no such layers
-  Ticks request = 0;      ///< per request outside passes; delays no other request
+  Ticks request = 0;      ///< time per request outside passes; delays no other request
 
   Ticks pass(const PassWork& work) const;
   /// Duration of `n` >= 1 consecutive passes: the first with `work`, each later pass with `growth` more decoding core
@@ -126,10 +126,10 @@ struct PassTimes {
 
 /// Properties of an engine's passes that affect their times.
 struct PassSizes {
-  Count most_rows = 8192;     ///< maximum rows per pass; times for more rows are extrapolated
+  Count most_rows = 8192;     ///< maximum number of rows per pass; times for more rows are extrapolated
   Count recorded_rows = 512;  ///< maximum number of rows of passes that run as CUDA graphs
-  Count drafts = 0;           ///< drafts per sequence and pass, proposed by the plan's MTP modules; at least one per
-                              ///< module
+  Count drafts = 0;           ///< number of drafts per sequence and pass, proposed by the plan's MTP modules; at least
+                              ///< one per module
   ServedAdapters adapters{};
 };
 
@@ -138,8 +138,8 @@ struct PassSizes {
 /// otherwise as a prompt of T tokens. Except for interpolation between knots, a decode pass of n sequences takes the
 /// time of decode(), and a prompt pass the time of prefill().
 ///
-/// Experts on separate ranks process the rows of all data-parallel ranks, spread evenly, so their time is that for
-/// the mean number of rows. The time of collectives is that of the rank with the most rows.
+/// Experts on separate ranks process the rows of all data-parallel ranks, spread evenly, so their time is computed for
+/// the mean number of rows. Collectives take the time of the rank with the most rows.
 ///
 /// A pipeline of p stages, whose largest stage has M of L layers and whose last stage has M', runs at the pace of its
 /// slowest stage, with one micro-batch in each stage: a pass takes p M / L times the time of the layers, p max(0,

@@ -13,8 +13,8 @@ namespace {
 /// change no time.
 struct StagePace {
   Count stages = 1;
-  double layers = 1;  ///< p M / L
-  double slack = 0;   ///< (M - M') / L
+  double layers = 1;  ///< factor on the time of all layers: p M / L
+  double slack = 0;   ///< layers by which the largest stage exceeds the last, relative to all: (M - M') / L
   explicit StagePace(const Arch& arch, const Layout& layout) : stages(ranks(layout, Group::pipeline)) {
     const auto in = [&](Count i) { return static_cast<double>(served_stage(arch.layers, stages, i).layers()); };
     double most = 0;

@@ -188,7 +188,7 @@ class SteadyRank {
   }
 
   const SchedulerRules& rules_;
-  double ranks_;  ///< ranks that step together
+  double ranks_;  ///< number of ranks that step together
   const PassTimes& times_;
   const SteadyLoad& load_;
   double decodes_ = 0;

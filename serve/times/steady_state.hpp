@@ -34,8 +34,8 @@ namespace llmcalc {
 /// Mean traffic.
 struct SteadyLoad {
   double rate = 0;                             ///< requests per second, all replicas together
-  double prompt = 1, generate = 1;             ///< tokens, at least 1 each
-  double cached = 0;                           ///< prompt tokens found in the cache, below `prompt`
+  double prompt = 1, generate = 1;             ///< mean numbers of tokens, at least 1 each
+  double cached = 0;                           ///< mean number of prompt tokens found in the cache, below `prompt`
   std::optional<double> cached_at_capacity{};  ///< `cached` at capacity, if different, as for sessions from a log
   Sessions sessions{};          ///< sessions, whose histories are cached at capacity in addition to `shared`
   Count shared = 0;             ///< length in tokens of the prefix that all prompts share
@@ -55,12 +55,13 @@ struct SteadyState {
   double capacity = 0;  ///< requests per second, all replicas together
   SteadyLimit limit = SteadyLimit::tokens;
   double ranks = 1;                                       ///< number of ranks that process requests, in all replicas
-  double begun = 0;                                       ///< k: requests that begin in a pass of one rank at capacity
-  double by_tokens = 0, by_sequences = 0, by_blocks = 0;  ///< k by each limit
-  Seconds full_pass{};                                    ///< T(k)
-  double decodes = 0;                                     ///< decode passes of a request: (G - 1) / e
+  double begun = 0;                                       ///< k: number of requests that begin in a pass of one rank at
+                                                          ///< capacity
+  double by_tokens = 0, by_sequences = 0, by_blocks = 0;  ///< k under each limit
+  Seconds full_pass{};                                    ///< time of a pass at capacity, T(k)
+  double decodes = 0;                                     ///< number of decode passes of a request: (G - 1) / e
   std::optional<double> kept{};  ///< sessions: share of turns that find their history, at capacity
-  double load = 0;               ///< rate over capacity
+  double load = 0;               ///< ratio of rate to capacity
   double growth = 0;             ///< growth of the queue in requests per second; 0 below capacity
   /// Maximum relative error above and below simulated servers (tests/cli/serve_capacity_test.cpp): 1/8. Above: 1/4
   /// for sessions without think time, whose queue evicts the histories that they need. Below: 0.3 for identical

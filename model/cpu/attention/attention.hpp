@@ -1,7 +1,7 @@
 #pragma once
-/// o = softmax(q k' scale) v, causal unless the shape is bidirectional (Vaswani et al. 2017): naive, which forms and
-/// saves the scores, and flash (Dao et al. 2022, arXiv:2205.14135), which saves a log-sum-exp per row and recomputes
-/// the scores in backward.
+/// o = softmax(q k' scale) v, causal unless the shape is bidirectional (Vaswani et al. 2017), in two versions: naive,
+/// which forms and saves the scores, and flash (Dao et al. 2022, arXiv:2205.14135), which saves a log-sum-exp per row
+/// and recomputes the scores in backward.
 
 #include <array>
 #include <cmath>
@@ -78,7 +78,8 @@ struct RowGradient {
   void multiply_by_slope(Count n) {
     lanes<W>(0, n, [=, from = slope.data(), to = ds.data()](Count j) { to[j] = to[j] * from[j]; });
   }
-  /// Propagates ds of these keys to q, k and relative positions, and their p to v. d_o: wide.
+  /// Adds the gradients of q, k and relative positions from ds of these keys, and the gradient of v from their p.
+  /// d_o: wide.
   void spread(const CoreHead<T>& c, Count i, const Keys& keys, const W* d_o, KeySums<T>& sums, void* relative) {
     if (relative != nullptr)
       for (Count at = 0; at < keys.n; ++at)

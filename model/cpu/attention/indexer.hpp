@@ -16,7 +16,7 @@ class IndexRow {
  public:
   IndexRow(const IndexScores& s, const IndexView& in, Count sequence, Count query)
       : s_(s), in_(in), sequence_(sequence), query_(query) {}
-  /// The query's token, which sees tokens up to itself.
+  /// Index of the query's token. The query sees the tokens up to this one.
   Count token() const { return s_.past() + query_; }
   /// Number of keys that the query sees: tokens up to its own, or complete groups of tokens.
   Count seen() const { return s_.pooled > 0 ? (token() + 1) / s_.pooled : token() + 1; }
@@ -100,7 +100,7 @@ void block_scores(const W* score, Count blocks, Count size, W* to) {
 /// Keys that any query may see: all tokens, or all complete groups.
 inline Count scored_keys(const IndexScores& s) { return s.pooled > 0 ? s.keys / s.pooled : s.keys; }
 
-/// Selects every query's keys. naive: computes all scores and ignores the scores of later tokens.
+/// Selects every query's keys. naive: whether to compute all scores and ignore those of later tokens.
 template <typename T>
 Flops index_scores(const IndexScores& s, const IndexView& in, bool naive, ChosenIndex* chosen) {
   using W = Wide<T>;

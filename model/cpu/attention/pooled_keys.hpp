@@ -16,7 +16,7 @@ class PooledNumber {
   PooledNumber(const llmcalc::Pool& s, const PoolView& v, Count sequence, Count at)
       : s_(s), v_(v), sequence_(sequence), at_(at) {}
 
-  /// Gathers group `group` from its tokens before `end`. Returns the sum.
+  /// Gathers the elements of group `group` from its tokens before `end`. Returns their weighted sum.
   W pool(Count group, Count end) {
     tokens_.clear();
     const Count first = group * s_.ratio;

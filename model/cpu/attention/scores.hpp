@@ -28,7 +28,7 @@ T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
   return const_cast<T*>(at<T>(v, s, t, h));
 }
 
-/// Total number of token keys and token-group keys, including the key of an incomplete group.
+/// Total number of token keys and pooled keys, including the key of an incomplete group.
 inline Count all_keys(const Attention& s) { return s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0); }
 
 /// Calls f(first, n, at) for each run of n consecutive keys: `first` is the run's first key, and `at` is its index in
@@ -60,7 +60,7 @@ struct CoreHead {
   const T* k(Count j) const { return j < s.keys ? at<T>(in.k, sequence, j, group) : pooled(j); }
   const T* k_rope(Count j) const { return at<T>(in.k_rope, sequence, j, group); }
   const T* v(Count j) const { return j < s.keys ? at<T>(in.v, sequence, j, group) : pooled(j); }
-  /// Keys of token groups are numbered after keys of tokens.
+  /// Pooled keys are numbered after token keys.
   const T* pooled(Count j) const { return at<T>(in.pooled, sequence, j - s.keys, 0); }
 
   /// The keys that query i (of this pass) sees: [first, last).

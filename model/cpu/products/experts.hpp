@@ -11,7 +11,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// A range [first, last) of a token's choices, of which `chosen` are selected.
+/// A range [first, last) of experts, of which every token selects `chosen`.
 struct Choices {
   Count first, last, chosen;
 };

@@ -37,7 +37,7 @@ void plain_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
 /// Rows and columns of C that one thread works on at a time; square_columns of packed.hpp is the maximum for columns.
 inline constexpr Count product_rows = 384, product_columns = 256;
 
-/// Computes the block of C from (row, column) on: in place, or through a wide buffer.
+/// Computes the block of C that starts at (row, column): in place, or through a wide buffer.
 template <typename A, typename C>
 void put_square(const MatmulShape& s, Count row, Count column, Count rows, Count columns, const A* a, const A* b,
                 C* c) {

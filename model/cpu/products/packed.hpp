@@ -128,7 +128,7 @@ void multiply_panels(Count m, Count n, Count k, const W* a, const W* b, W* c, Co
     }
 }
 
-/// sum (rows, columns), with row stride ld, = the block of A B from (row, column) on, added to `sum` if `add`.
+/// sum (rows, columns), with row stride ld, = the block of A B that starts at (row, column), added to `sum` if `add`.
 template <typename A>
 [[gnu::noinline]] void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, Count columns,
                                        const A* a, const A* b, Wide<A>* sum, Count ld, bool add) {

@@ -18,14 +18,14 @@ struct InProduct<Counted> {
   InProduct& operator=(const InProduct&) = delete;
 };
 
-/// sum of a_i b_i over one pair of rows, or over several pairs one after another
+/// Sum of a_i b_i over one pair of rows, or over several pairs in sequence.
 template <typename W>
 class Dot {
  public:
   template <typename A, typename B>
   LLMCALC_INLINE Dot& add(Count n, const A* a, const B* b) {
     const W more = product(n, a, b);
-    sum_ = first_ ? more : sum_ + more;  // outside InProduct: not one of the product's additions
+    sum_ = first_ ? more : sum_ + more;  // outside InProduct: not counted as one of the product's additions
     first_ = false;
     return *this;
   }

@@ -14,7 +14,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Floats per register. GCC keeps wider vectors in memory.
+/// Number of floats per register. GCC keeps wider vectors in memory.
 #if defined(__AVX512F__)
 inline constexpr Count register_floats = 16;
 #elif defined(__AVX2__)

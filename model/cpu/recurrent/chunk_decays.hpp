@@ -14,7 +14,7 @@ enum class Sight : std::uint8_t { all, earlier, before_decay };
 template <typename W>
 class ChunkDecays {
  public:
-  Count first, size;  ///< tokens
+  Count first, size;  ///< index of the first token, and number of tokens
 
   ChunkDecays(const HeadInputs<W>& in, Count chunk, Count from)
       : first(from), size(std::min(chunk, in.tokens - from)), keys_(in.keys), sums_(size + 1, in.decays) {
@@ -96,10 +96,10 @@ class ChunkDecays {
 
  private:
   Count keys_;
-  Rows<W> sums_;  ///< 0, then G
+  Rows<W> sums_;  ///< a row of zeros, then G_i of every token
 };
 
-/// Scores s_ij = x_i' e^(G_i - G_j) k_j for the tokens j that token i sees, else 0. Masked scores are multiplied too.
+/// Scores s_ij = x_i' e^(G_i - G_j) k_j for the tokens j that token i sees, else 0. Masked scores are computed too.
 template <typename W>
 class ChunkScores {
  public:

@@ -15,7 +15,7 @@ struct DiagonalSums {
   W *log_decay = nullptr, *step_bias = nullptr, *input_bias = nullptr;
 };
 
-/// One sequence.
+/// The states of one sequence.
 template <typename T>
 class DiagonalSequence {
   using W = Wide<T>;

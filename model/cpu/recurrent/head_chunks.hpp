@@ -6,8 +6,8 @@
 ///   S   = e^(G_c) S + sum of e_cj k_j u_j'
 ///
 /// u = v (arXiv:2405.21060, 6); under the delta rule u = T b (v - e^(G) k' S) with T the inverse of I + L, where L_ij =
-/// b_i e_ij (k_i' k_j) for j < i (arXiv:2412.06464, 3.3). The masked half of the scores is multiplied too, as hardware
-/// tiles do; the inverse, by substitution, is not a matmul.
+/// b_i e_ij (k_i' k_j) for j < i (arXiv:2412.06464, 3.3). The masked half of the scores is computed too, as on
+/// hardware tiles; the inverse, by substitution, is not a matmul.
 
 #include <vector>
 
@@ -15,8 +15,8 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Scores q k' without decays, which the heads of a group share, (tokens, chunk), and the sums of their gradients; null
-/// if not shared.
+/// Scores q k' without decays (tokens, chunk), which the heads of a group share, and the sums of their gradients;
+/// null: not shared.
 template <typename W>
 struct SharedScores {
   const W* scores = nullptr;
@@ -80,7 +80,7 @@ class HeadChunks {
     products_.add_with_columns(in_.keys, in_.values, e.size, e.at_end(in_.k).data(), solved.u.data(), state);
   }
 
-  /// Scores k k' with decays, and q k'.
+  /// keys_known: the scores k k' with decays. keys_read: the scores q k' with decays.
   Scores keys_known(const Decays& e) { return {e, products_, Sight::earlier, in_.k, in_.k}; }
   Scores keys_read(const Decays& e) { return {e, products_, Sight::all, in_.q, in_.k}; }
 

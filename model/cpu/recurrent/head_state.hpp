@@ -24,7 +24,7 @@ struct HeadInputs {
   bool is_delta;
   const W *q, *k, *v, *log_decay, *beta;
   const W *removed = nullptr, *along = nullptr;
-  const W* bonus = nullptr;  ///< RWKV-6: N elements
+  const W* bonus = nullptr;  ///< RWKV-6: bonus u of N elements
   Count state() const { return keys * values; }
 };
 

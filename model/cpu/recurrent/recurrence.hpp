@@ -10,7 +10,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// One group in one sequence.
+/// One group of heads in one sequence.
 template <typename T>
 class StateGroup {
   using W = Wide<T>;

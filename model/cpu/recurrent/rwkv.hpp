@@ -1,5 +1,5 @@
 #pragma once
-/// Operators of RWKV-7 only: token shifts, mixes of values, keys of length 1, the bonus.
+/// Operators of RWKV-7 only: token shifts, blended values, L2-normalized keys, the bonus.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/rowwise/pointwise.hpp"
@@ -21,7 +21,7 @@ struct Before {
   }
 };
 
-/// The shares of one row's mixes, element by element.
+/// Mixing coefficients of one row's token shifts, element by element.
 template <typename T>
 struct MixShares {
   const T *learned, *moves;
@@ -48,7 +48,8 @@ void shift(const Shift& s, const ShiftView& v, T* y) {
   for (Count q = 0; q < s.sequences; ++q) std::copy_n(before.row((q + 1) * s.queries - 1), s.width, before.state(q));
 }
 
-/// A token contributes to its own mixes and to the next token's. The pass starts at the beginning of the sequences.
+/// A token contributes to its own token shifts and to the next token's. The pass starts at the beginning of the
+/// sequences.
 template <typename T>
 void shift_gradient(const Shift& s, const ShiftView& v, const T* dy, T* dx, bool add, GradientPlace dmoves,
                     Wide<T>* dshares) {
@@ -193,7 +194,7 @@ struct BonusRow {
         share(row(in.shares, head)),
         n(width) {}
   static const T* row(const void* x, Count at) { return static_cast<const T*>(x) + at; }
-  /// <r, k> weighted by the shares.
+  /// <r, k> weighted by `share`.
   W bonus() const {
     return sum_of<W>(n, [r = r, k = k, w = share](Count i) { return wide(r[i]) * wide(k[i]) * wide(w[i]); });
   }

@@ -11,7 +11,7 @@ namespace llmcalc::model::LLMCALC_ISA {
 
 /// How a kind of recurrence computes its decays: e^(-exp(log) step).
 struct DecayMaker {
-  Count decays = 1, steps = 1, logs = 1;  ///< elements per head: decays and steps of a token, learned logarithms
+  Count decays = 1, steps = 1, logs = 1;  ///< numbers per head: decays and steps of a token, learned logarithms
   DecayMaker(const LinearAttention& s, RecurrentKind kind) {
     if (kind == RecurrentKind::rwkv6) decays = logs = s.key_dim;
     if (kind == RecurrentKind::kimi_delta || kind == RecurrentKind::rwkv7) decays = steps = s.key_dim;
@@ -43,9 +43,9 @@ struct KeyRows {
   using W = Wide<T>;
   const LinearAttention& s;
   RecurrentKind kind;
-  double scale;  ///< for rows of length 1
+  double scale;  ///< factor on L2-normalized rows; for mLSTM, on its queries
   Rows<W> rows;
-  Rows<W> inverse;  ///< 1 / length of each row before normalization
+  Rows<W> inverse;  ///< 1 / L2 norm of each row before normalization
 
   KeyRows(const LinearAttention& shape, RecurrentKind k, double times, const HeadView& from, Count sequence,
           Count group)
@@ -65,7 +65,7 @@ struct KeyRows {
       lanes<W>(0, s.key_dim, [=](Count i) { to[i] = wide(x[i]) * times; });
     }
   }
-  /// The factor on rows that are not normalized to length 1; only mLSTM scales its queries.
+  /// The factor on rows that are not L2-normalized; only mLSTM scales its queries.
   double plain_scale() const { return kind == RecurrentKind::mlstm ? scale : 1; }
   /// Adds the operand's gradient, computed from the rows' gradient d.
   void add_gradient(const Rows<W>& d, const HeadView& from, const HeadView& to, Count sequence, Count group) const {

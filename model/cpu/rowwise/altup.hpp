@@ -12,7 +12,7 @@ template <typename T>
 struct Magnitudes {
   using W = Wide<T>;
   W width, own, other;  ///< D, and the magnitudes of x and z
-  bool is_small;        ///< the magnitude of z is clamped to the minimum
+  bool is_small;        ///< whether the magnitude of z is clamped to the minimum
   Magnitudes(Count n, const T* x, const T* z) : width(number<W>(static_cast<double>(n))) {
     const W least = number<W>(least_magnitude_squared), square = row_product(n, z, z) / width;
     is_small = !(square > least);
@@ -22,7 +22,7 @@ struct Magnitudes {
   W ratio() const { return own / other; }
 };
 
-/// Rows of streams and of their projections.
+/// Pointers to one row of streams and to its projections.
 template <typename T>
 struct StackRow {
   const T *x, *projected;

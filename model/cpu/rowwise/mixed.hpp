@@ -7,7 +7,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The shares of one token's streams.
+/// Softmax weights (shares) of one token's residual streams.
 template <typename T>
 class MixedToken {
   using W = Wide<T>;

@@ -1,5 +1,5 @@
 #pragma once
-/// Residual streams: the copies of a token, the weighted sum that a sub-layer reads, and the spreading of the
+/// Residual streams: the copies of a token, the weighted sum that a sub-layer reads, and the distribution of the
 /// sub-layer's result over the streams.
 
 #include "model/backend.hpp"

@@ -15,7 +15,7 @@ namespace llmcalc::model::cuda {
 struct MmaGradientInputs {
   MmaShape s;
   MmaHeads q, k, v, d_o;
-  const float *log_sum_exp, *delta;  ///< one per row; delta: o . do
+  const float *log_sum_exp, *delta;  ///< one value per row; delta: o . do
 };
 
 /// dq: a block per segment of queries, over tiles of keys.

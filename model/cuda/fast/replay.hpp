@@ -119,7 +119,7 @@ class Replays {
   }
   Flops counted() const { return flops_; }
 
-  /// A parameter's current value, and the function that finds its value for a replay.
+  /// A kernel parameter of this value. In a replay, found() returns the value.
   template <typename X, typename F>
   Moved<X> moved(const X& value, const F& found) {
     if (now_ == nullptr) return {value};
@@ -130,7 +130,7 @@ class Replays {
   Moved<Count> past(Count now) {
     return moved(now, [](const Moving& m) { return m.past; });
   }
-  /// Dropout's key in a recording, whose first step is Moving::steps.
+  /// Key of a dropout mask. In a replay, it is derived from the current Moving::steps.
   Moved<std::uint64_t> key(const Dropout& d) {
     if (now_ == nullptr) return {d.key};
     return moved(d.key, [d, later = d.steps - moving_->steps](const Moving& m) {
@@ -153,7 +153,7 @@ class Replays {
   Fed<Device, std::int64_t> ids(Count n, const std::int64_t* from) {
     return fed<std::int64_t>(n, from, [n](const std::int64_t* f, std::int64_t* to) { std::copy_n(f, n, to); });
   }
-  /// Uploads values that change across runs, or fixed ones.
+  /// Uploads an array. If its contents change across runs, every replay uploads the current contents.
   void upload(void* to, const void* from, Count bytes) {
     const auto* const numbers = static_cast<const std::int64_t*>(from);
     if (now_ == nullptr || !Source(moving_, numbers).moves()) return device_.upload(to, from, bytes);
@@ -210,7 +210,7 @@ class Replays {
   Device& device_;
   bool wanted_ = graphs_wanted();
   Flops flops_;
-  Held* now_ = nullptr;  ///< the recording in progress, for the values in moving_
+  Held* now_ = nullptr;  ///< recording being made, with the values of moving_; null: none
   const Moving* moving_ = nullptr;
 };
 

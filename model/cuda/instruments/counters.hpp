@@ -26,7 +26,7 @@ std::vector<const char*> metrics_of(const std::string& chip, bool bf16_numbers,
 int passes(const std::string& chip, const std::vector<const char*>& names,
            const std::vector<std::string>& libraries = cupti_names());
 
-/// Empty if CUPTI is missing.
+/// CUPTI's version; empty if CUPTI is missing.
 std::string cupti_version(const std::vector<std::string>& libraries = cupti_names());
 
 /// The counters of the device whose context is current in `driver`.

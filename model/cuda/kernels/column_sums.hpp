@@ -14,7 +14,7 @@ namespace llmcalc::model::cuda {
 /// take rows round-robin. Shared memory: K N elements per thread.
 template <int K, int N, typename F>
 struct ColumnSums {
-  Count rows, columns, size;  ///< size: rows of a group
+  Count rows, columns, size;  ///< size: number of rows in a group
   F f;
   float* partial;
   static constexpr Count tile = warp * N;
@@ -47,7 +47,7 @@ template <int K>
 requires(K <= 2) struct GroupSums {
   Count groups, columns;
   const float* partial;
-  float* to[K];  ///< null: not computed
+  float* to[K];  ///< destinations to which the sums are added; null: not computed
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {

@@ -57,7 +57,7 @@ void route_gradient(Device& device, const Pointwise& s, const float* g, const T*
   });
 }
 
-/// Counts the tokens that visit each expert; a block per expert.
+/// Counts the tokens routed to each expert; a block per expert.
 template <typename G>
 struct RoutingCounts {
   Count tokens, experts;
@@ -148,7 +148,7 @@ class DeviceRouting {
 
   Device& device_;
   Count experts_, rows_;
-  DeviceWorkspace<Device, Count> numbers_;  ///< first, token, row, expert, counts
+  DeviceWorkspace<Device, Count> numbers_;  ///< the arrays first, token, row, expert and counts
   std::vector<Count> first_;
 };
 

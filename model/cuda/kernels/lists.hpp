@@ -35,7 +35,7 @@ std::vector<Count> stretch_begins(const std::vector<Array>& arrays, Count size, 
 template <typename Kernel>
 struct EachOf {
   static constexpr bool alone = true;
-  static constexpr Count stretch = 1024;  ///< pieces
+  static constexpr Count stretch = 1024;  ///< pieces per segment
   const Kernel* kernels;
   Stretches all;
 

@@ -115,7 +115,7 @@ struct NormRowsGradient {
   const T* dy;
   T* dx;
   bool add;
-  Count size;      ///< tokens of a group
+  Count size;      ///< number of tokens in a group
   float* partial;  ///< (groups, 2, heads, width); null: no gradients of weights
   bool saved, near;
 
@@ -203,7 +203,8 @@ struct NormRowsGradient {
 template <typename T, typename Device>
 class Norms {
   static constexpr int N = pack_of<T>;
-  static constexpr Count most_room = 96 * 1024;  ///< per block, so that a multiprocessor holds two or more blocks
+  static constexpr Count most_room = 96 * 1024;  ///< bytes of shared memory per block, so that two or more blocks fit
+                                                 ///< on a multiprocessor
 
   /// Number of threads of a block: one per pack, in whole warps.
   static int threads(Count width, int pack) {

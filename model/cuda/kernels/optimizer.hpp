@@ -50,7 +50,7 @@ void multiply_by(Device& device, Updates parameters, const double* factor) {
   with_factor(device, factor, true, kernels);
 }
 
-/// AdamW with bias correction, on one element; `copied`: w is the rounded copy of `exact`.
+/// AdamW with bias correction, on one element; `copied`: whether w is the rounded copy of `exact`.
 struct AdamW {
   /// The values derived from a step's number and rate.
   struct Scalars {

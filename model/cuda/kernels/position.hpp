@@ -90,7 +90,7 @@ struct Rotation {
     *packs<N>(at) = a, *packs<N>(at + half) = b;
   }
 };
-/// Rotates the first `width` elements of every head of every row; `inverse`: back.
+/// Rotates the first `width` elements of every head of every row; `inverse`: whether to rotate back.
 template <typename Device, typename T>
 void rotate(Device& device, Count rows, const Positions& p, const float* turn, T* x, Count row, Count heads, Count head,
             Count width, bool inverse) {

@@ -31,7 +31,7 @@ class Products {
   void gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) {
     if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
     Count stride = s.out;
-    if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // as loss_gradient wrote it
+    if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // wide rows, as loss_gradient wrote them
     dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), v.add_weight_gradient, w(db));
   }
 
