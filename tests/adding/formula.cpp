@@ -15,7 +15,7 @@ N weights_12ld2(const N& layers, const N& hidden) {
   return N(12) * layers * hidden * hidden;
 }
 
-TEST_CASE("12 L D^2 is GPT-3's attention and MLP without nine biases of width D per layer", "[textbook]") {
+TEST_CASE("12 L D^2 equals GPT-3's attention and MLP parameters minus nine biases of width D per layer", "[textbook]") {
   const Parameters p = parameters(gpt3());  // q, k, v, o: 4 D; up: 4 D; down: D
   CHECK(p.attention + p.mlp == weights_12ld2<Count>(96, 12288) + 9 * 96 * 12288);
 }

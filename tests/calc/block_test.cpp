@@ -113,7 +113,8 @@ TEST_CASE("experts, router and linear layers have biases only if the model defin
     CHECK_FALSE(shape_of<Linear>(ops, n).bias);
 }
 
-TEST_CASE("latent attention projects through its low ranks, or absorbs the up-projection", "[contract][block]") {
+TEST_CASE("latent attention applies its KV up-projection, or absorbs it into queries and outputs",
+          "[contract][block]") {
   const std::string mlp = " attn.out attn.add mlp.norm ";
   const std::string down = "attn.norm attn.q_down attn.q_norm attn.q_up attn.kv_down attn.kv_norm ";
   CHECK(block(prime_latent()) == down + "attn.kv_up attn.rope attn.core" + mlp + gated + " mlp.add");

@@ -83,8 +83,7 @@ TEST_CASE("with a bidirectional window, flash attention counts only visible pair
         textbook::forward_flops(a, pass).core);
 }
 
-TEST_CASE("a first layer without a norm reads the embedding's output and forms a separate layer kind",
-          "[engine][encoder]") {
+TEST_CASE("a first layer that starts without a norm forms a separate layer kind", "[engine][encoder]") {
   Arch a = windowed();
   const LayerKinds kinds = layer_kinds(a);
   CHECK(kinds[0].bare);
@@ -101,13 +100,14 @@ TEST_CASE("a first layer without a norm reads the embedding's output and forms a
   CHECK_FALSE(layer_kinds(a)[0].bare);
 }
 
-TEST_CASE("the final norm precedes the dense layer of a masked-token head", "[engine][encoder]") {
+TEST_CASE("the final norm precedes the dense layer of an MLM head", "[engine][encoder]") {
   CHECK(names(head_ops(windowed(), training)) ==
         "head.norm head.transform head.transform_act head.transform_norm head.logits head.loss");
   CHECK(parameters(windowed()).lm_head == 64 * 64 + 512);  // dense layer without a bias, and the head's bias
 }
 
-TEST_CASE("a layer's relative-position bias is looked up only for its attention core", "[engine][encoder]") {
+TEST_CASE("per-layer relative-position biases are looked up before each core, not in the embedding",
+          "[engine][encoder]") {
   const Arch a = with_tables();
   const LayerKinds kinds = layer_kinds(a);
   CHECK(names(embedding_ops(a, training)).find("distances") == std::string::npos);
@@ -125,7 +125,8 @@ TEST_CASE("a layer's relative-position bias is looked up only for its attention 
   check_stored(a, 6);
 }
 
-TEST_CASE("a decode step does no lookup in layers with their own position tables", "[engine][encoder]") {
+TEST_CASE("in a decode step, per-layer relative-position biases are read by the core, not by a lookup",
+          "[engine][encoder]") {
   const Arch a = with_tables();
   const LayerKinds kinds = layer_kinds(a);
   const Plan plan{.batch = 3, .prompt = 100, .generate = 20};
@@ -134,7 +135,7 @@ TEST_CASE("a decode step does no lookup in layers with their own position tables
   CHECK(shape_of<Attention>(decoder, "attn.core").relative);
 }
 
-TEST_CASE("per-layer position tables are sharded by heads and work with pipeline stages", "[engine][encoder]") {
+TEST_CASE("per-layer position tables are sharded by heads and allow pipeline parallelism", "[engine][encoder]") {
   Arch a = with_tables();
   CHECK(shape_of<Lookup>(cut(block_ops(a, layer_kinds(a)[0], training), {.tp = 2}), "attn.distances").width == 8);
   a.mixers = {};

@@ -187,7 +187,7 @@ TEST_CASE("ZeRO-3 gathers weights and reduces gradients during the neighboring l
   }
 }
 
-TEST_CASE("with split backward, ZeRO-3 gathers overlap input gradients, and reductions weight gradients",
+TEST_CASE("in split backward, ZeRO-3 gathers overlap input gradients; reductions overlap weight gradients",
           "[cluster][chunk_time]") {
   Cases cases(17);
   for (int i = 0; i < 500; ++i) {
@@ -213,7 +213,7 @@ TEST_CASE("ZeRO-2 with one micro-batch takes as long as ZeRO-1", "[cluster][chun
   }
 }
 
-TEST_CASE("ZeRO-2 overlaps every micro-batch's gradient reduction but the last with the next micro-batch",
+TEST_CASE("ZeRO-2 overlaps every gradient reduction except the last with the next micro-batch",
           "[cluster][chunk_time]") {
   Cases cases(15);
   for (int i = 0; i < 500; ++i) {
@@ -247,7 +247,7 @@ TEST_CASE("in a pipeline ZeRO-2 reduces once per step, as ZeRO-1 does", "[cluste
   }
 }
 
-TEST_CASE("gradients of experts with unsharded widths are reduced across tensor ranks even without replicas",
+TEST_CASE("gradients of unsharded experts are reduced across tensor-parallel ranks even without replicas",
           "[cluster][chunk_time]") {
   const Layout l{.tp = 4, .sp = true, .etp = 1};  // 4 ranks hold the same experts
   Plan p;

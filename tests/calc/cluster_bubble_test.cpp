@@ -57,7 +57,8 @@ textbook::StageTimes stage(const Layout& l) {
 
 }  // namespace
 
-TEST_CASE("equal stages have exactly the papers' pipeline stalls and no imbalance", "[cluster][bubble]") {
+TEST_CASE("with equal stages, pipeline stalls match the papers exactly and there is no imbalance",
+          "[cluster][bubble]") {
   const auto check = [](const Layout& l, textbook::Schedule s, Count m) {
     INFO(text_of(l) << " " << m);
     const StepTime t = run(l, m);
@@ -118,7 +119,8 @@ TEST_CASE("ZB-H2, ZB-2p and ZB-V have no bubble if F, B and W take equal times",
   }
 }
 
-TEST_CASE("a rank that validates its update afterward waits only for its own gradients", "[cluster][bubble]") {
+TEST_CASE("with post-update validation, a rank's optimizer step waits only for the rank's own gradients",
+          "[cluster][bubble]") {
   // Two stages of one layer, F = B = W = 1, four micro-batches, updates of 2 and 20 s. Rank 0 runs F F F B W F B W B W
   // B W from 0 to 12, rank 1 F B F B F B W F B W W W from 1 to 13: 12 s each, so a step takes 12 + 20 s.
   Prices p = equal_layers(2);
@@ -139,7 +141,7 @@ TEST_CASE("a rank that validates its update afterward waits only for its own gra
   CHECK(step(with_ends(20 * per_second, 2 * per_second)) == Approx(12 + 20).epsilon(1e-9));
 }
 
-TEST_CASE("equal stages that wait for their weight shards have no imbalance", "[cluster][bubble]") {
+TEST_CASE("waiting for gathered weights causes no imbalance between equal stages", "[cluster][bubble]") {
   Prices p = equal_layers(layers);
   for (LayerPrice& row : p.rows)
     if (row.segment == SegmentKind::block) row.learned.total = 1000;
@@ -153,7 +155,7 @@ TEST_CASE("equal stages that wait for their weight shards have no imbalance", "[
   CHECK(t[Part::imbalance].value <= 1e-12 * t.total().value);
 }
 
-TEST_CASE("unequal stages wait for the slowest: the imbalance is its work minus the mean", "[cluster][bubble]") {
+TEST_CASE("the imbalance of unequal stages is the slowest stage's work minus the mean", "[cluster][bubble]") {
   Layout l{.pp = 4, .schedule = Schedule::gpipe};
   for (const Count n : {17, 19, 18, 18}) l.stage_layers.push(n);
   constexpr Count m = 16;
@@ -164,7 +166,7 @@ TEST_CASE("unequal stages wait for the slowest: the imbalance is its work minus 
   CHECK(t.total().value == Approx(((m - 1) * 19 + 72) * layer).epsilon(1e-12));
 }
 
-TEST_CASE("a single stage takes as long as a step without a pipeline under every schedule", "[cluster][bubble]") {
+TEST_CASE("with a single stage, no schedule adds stalls, imbalance or messages", "[cluster][bubble]") {
   Cases cases(21);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();

@@ -61,7 +61,7 @@ TEST_CASE("data-parallel bytes per step match the textbook for each ZeRO stage",
           }
 }
 
-TEST_CASE("with 16-bit gradients and a float32 sum of gradients, ranks reduce only the sum", "[cluster][bytes]") {
+TEST_CASE("with 16-bit gradients accumulated in float32, ranks reduce only the float32 gradients", "[cluster][bytes]") {
   for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights}) {
     const Layout l{.dp = 4, .zero = z};
     Plan both = plan(1, 3, l);
@@ -76,7 +76,7 @@ TEST_CASE("weights kept after forward are gathered once per micro-batch", "[clus
   CHECK(sent(even(), plan(1, m, l), l, Part::dp) == Approx(0.75 * static_cast<double>(n * m * (2 + 4))).epsilon(1e-12));
 }
 
-TEST_CASE("context-parallel ranks reduce gradients as replicas do", "[cluster][bytes]") {
+TEST_CASE("gradients are reduced across context-parallel ranks as across replicas", "[cluster][bytes]") {
   for (const Zero z : {Zero::none, Zero::optimizer, Zero::weights}) {
     const Layout eight{.dp = 8, .zero = z}, both{.cp = 2, .dp = 4, .zero = z};
     CHECK(sent(even(), plan(1, 2, both), both, Part::dp) ==
@@ -84,7 +84,8 @@ TEST_CASE("context-parallel ranks reduce gradients as replicas do", "[cluster][b
   }
 }
 
-TEST_CASE("hybrid sharding gathers inside a group and all-reduces shards across groups", "[cluster][bytes]") {
+TEST_CASE("hybrid sharding reduces and gathers inside a group, and all-reduces shards across groups",
+          "[cluster][bytes]") {
   const Layout l{.dp = 8, .zero = Zero::optimizer, .hsdp = 4};
   const Count n = parameters(even()).total;
   REQUIRE(n % 4 == 0);
@@ -93,10 +94,10 @@ TEST_CASE("hybrid sharding gathers inside a group and all-reduces shards across 
         Approx((reduced + gathered + over_groups) * static_cast<double>(n)).epsilon(1e-12));
 }
 
-TEST_CASE("expert gradients are reduced across ranks with the same experts, all others across data ranks",
+TEST_CASE("expert gradients are reduced across the experts' replicas, others across data-parallel ranks",
           "[cluster][bytes]") {
-  // 3 layers with 8 experts each, 3 matrices of 64 x 32 per expert. With 4 expert ranks, each rank has 2 experts, and
-  // one other rank has the same two.
+  // 3 layers with 8 experts each, 3 matrices of 64 x 32 per expert. With 4 expert-parallel ranks, each rank has 2
+  // experts, and one other rank has the same two.
   const Layout l{.ep = 4, .dp = 8};
   Arch a = even_moe();
   const Count all_experts = 3 * 8 * 3 * 64 * 32, rest = parameters(a).total - all_experts;
@@ -105,7 +106,7 @@ TEST_CASE("expert gradients are reduced across ranks with the same experts, all 
         Approx(experts + 2 * 7.0 / 8 * 4 * static_cast<double>(rest)).epsilon(1e-12));
 }
 
-TEST_CASE("data ranks reduce the gradients of both copies of a table tied between the first and last stage",
+TEST_CASE("gradients of both pipeline copies of a tied table are reduced across data-parallel ranks",
           "[cluster][bytes]") {
   Arch a = even();
   a.layers = 4;
@@ -122,7 +123,7 @@ TEST_CASE("data ranks reduce the gradients of both copies of a table tied betwee
   }
 }
 
-TEST_CASE("without overlap every pipeline rank reduces its own gradients under every schedule", "[cluster][bytes]") {
+TEST_CASE("without overlap, every schedule reduces each copy of a gradient once per step", "[cluster][bytes]") {
   for (const Schedule schedule : pipeline_tests::all_schedules)
     for (const Zero z : {Zero::none, Zero::gradients}) {
       Arch a = even();
@@ -144,7 +145,7 @@ TEST_CASE("without overlap every pipeline rank reduces its own gradients under e
     }
 }
 
-TEST_CASE("in DualPipe the two copies of each chunk reduce their gradients with each other", "[cluster][bytes]") {
+TEST_CASE("in DualPipe, gradients are reduced between the two copies of each chunk", "[cluster][bytes]") {
   Arch a = even();
   a.layers = 4;
   const Layout l{.pp = 4, .chunks = 2, .schedule = Schedule::dualpipe};
@@ -206,7 +207,7 @@ TEST_CASE("expert-parallel bytes per step match the textbook", "[cluster][bytes]
       }
 }
 
-TEST_CASE("Narayanan's volumes are 8 b s h (t-1)/t elements per layer and b s h elements between stages",
+TEST_CASE("Narayanan's formulas give 8 b s h (t-1)/t elements per layer and b s h between stages",
           "[cluster][bytes]") {  // arXiv:2104.04473, section 3.2
   const Layout l{.tp = 4};
   Arch more = even();
@@ -239,7 +240,7 @@ TEST_CASE("a pipeline message has b s h elements, divided among ranks under sequ
         Approx(2 * 3 * textbook::pipeline_step(2, 64, 64, 2, 1, 1, true, 2).value() / speed).epsilon(1e-9));
 }
 
-TEST_CASE("tensor-parallel ranks with equal activations send one part each across the network and all-gather",
+TEST_CASE("tensor-parallel ranks each send one part of a pipeline message between nodes and all-gather it",
           "[cluster][bytes]") {  // arXiv:2104.04473, section 4.1
   constexpr double slow = speed / 100, message = 2.0 * 2 * 64 * 64;
   Arch a = even();

@@ -29,7 +29,7 @@ double share(Count n) { return static_cast<double>(n - 1) / static_cast<double>(
 
 }  // namespace
 
-TEST_CASE("a ring over two levels is a ring inside a node plus a ring of a rank's share between nodes",
+TEST_CASE("a two-level ring is a ring inside a node plus a ring of each rank's share between nodes",
           "[cluster][exchange]") {
   constexpr double m = 1 << 20;
   for (const Count g : {1, 2, 4, 8})
@@ -45,7 +45,7 @@ TEST_CASE("a ring over two levels is a ring inside a node plus a ring of a rank'
       }
 }
 
-TEST_CASE("an all-reduce over nodes equals the hierarchical all-reduce", "[cluster][exchange]") {
+TEST_CASE("an all-reduce across nodes takes as long as a hierarchical all-reduce", "[cluster][exchange]") {
   const Cluster c = two_levels();
   for (const Count n : {2, 4, 32})
     CHECK(seconds(CollectiveOp::all_reduce, Group::data, {.dp = 8 * n}, c) ==
@@ -61,7 +61,7 @@ TEST_CASE("a collective over a single network level takes as long as a flat coll
             Approx(collective_time(op, default_algorithm(op), Bytes(1 << 20), n, c.levels[0]).value).epsilon(1e-12));
 }
 
-TEST_CASE("a second level does not affect groups inside the first", "[cluster][exchange]") {
+TEST_CASE("a second network level does not affect groups inside the first level", "[cluster][exchange]") {
   for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_to_all, CollectiveOp::p2p})
     CHECK(seconds(op, Group::tensor, {.tp = 8, .dp = 4}, two_levels()) ==
           seconds(op, Group::tensor, {.tp = 8}, flat()));
@@ -77,7 +77,7 @@ TEST_CASE("an all-to-all sends each part over the level that connects the two ra
         Approx(std::max(inside, between) + waits).epsilon(1e-12));
 }
 
-TEST_CASE("latency grows with the number of messages", "[cluster][exchange]") {
+TEST_CASE("total latency is proportional to the number of messages", "[cluster][exchange]") {
   const Layout l{.dp = 32};
   for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_to_all}) {
     const double one = seconds(op, Group::data, l, two_levels(), 0),

@@ -34,13 +34,14 @@ constexpr double inside = 2 * (7.0 / 8 * m / near + 7 * wait_near);  // reduce-s
 
 }  // namespace
 
-TEST_CASE("trees between nodes move twice a rank's share and take 2 log n latencies", "[cluster][collectives]") {
+TEST_CASE("tree all-reduces between nodes move twice a rank's share and take 2 log n latencies",
+          "[cluster][collectives]") {
   for (const auto& [n, levels] : {std::pair<Count, double>{2, 1}, {3, 2}, {4, 2}, {16, 4}, {17, 5}})
     CHECK(seconds(CollectiveOp::all_reduce, replicas_of(8 * n, Collectives::tree), nodes(), m) ==
           Approx(inside + 2 * m / 8 / far + 2 * levels * wait_far).epsilon(1e-12));
 }
 
-TEST_CASE("trees change neither collectives inside a node nor gathers and scatters", "[cluster][collectives]") {
+TEST_CASE("tree algorithms affect only all-reduces that cross nodes", "[cluster][collectives]") {
   for (const CollectiveOp op : collectives)
     for (const Count n : {2, 8, 32})
       if (op != CollectiveOp::all_reduce || n <= 8)
@@ -62,13 +63,14 @@ TEST_CASE("an in-network all-reduce sends every byte of a rank to the switch onc
         Approx(inside + switch_between).epsilon(1e-12));
 }
 
-TEST_CASE("in-network gathers and scatters move the bytes of a ring in one message", "[cluster][collectives]") {
+TEST_CASE("in-network all-gathers and reduce-scatters move the bytes of a ring in one message",
+          "[cluster][collectives]") {
   for (const CollectiveOp op : {CollectiveOp::all_gather, CollectiveOp::reduce_scatter})
     CHECK(seconds(op, replicas_of(8, Collectives::in_network), nodes(true), m) ==
           Approx(7.0 / 8 * m / near + wait_near).epsilon(1e-12));
 }
 
-TEST_CASE("over one level each algorithm takes as long as its single-link collective", "[cluster][collectives]") {
+TEST_CASE("on a single network level, each algorithm takes its single-link time", "[cluster][collectives]") {
   const Cluster c = nodes(true, true);
   const auto one = [&](CollectiveOp op, CollectiveAlgorithm a, Count n, const Link& link) {
     return collective_time(op, a, Bytes(m), n, link).value;
@@ -111,7 +113,7 @@ TEST_CASE("the fastest algorithm is chosen per level for the size of the message
   CHECK_FALSE(is_tree(2, 0.5));
 }
 
-TEST_CASE("the fastest algorithm is the minimum over all, and more ranks or bytes never take less time",
+TEST_CASE("'fastest' is never slower than any algorithm, and more ranks or bytes never take less time",
           "[cluster][collectives]") {
   Cases cases(61);
   for (int i = 0; i < 2000; ++i) {

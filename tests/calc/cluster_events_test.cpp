@@ -118,7 +118,7 @@ void for_each_row_of(const StepRun& s, const RowTimes& rows, Count rank, const F
 
 }  // namespace
 
-TEST_CASE("a task may start a given time before another task ends", "[cluster][events]") {
+TEST_CASE("a task can start a given time before the end of the task it waits for", "[cluster][events]") {
   Timeline line;
   Task t{.stream = line.stream({0})};
   t.duration = Seconds(10);
@@ -132,7 +132,7 @@ TEST_CASE("a task may start a given time before another task ends", "[cluster][e
   CHECK(line.tasks()[early].start == Seconds(16));  // its stream is busy until then
 }
 
-TEST_CASE("a step's task schedule is as long as the sum of the step's time parts", "[cluster][events]") {
+TEST_CASE("the makespan of a step's tasks equals the sum of the step's time parts", "[cluster][events]") {
   Cases cases(51);
   std::map<Schedule, int> seen;
   for (int i = 0; i < 2000; ++i) {
@@ -170,7 +170,7 @@ TEST_CASE("tasks of a stream do not overlap, and optimizers start together unles
   CHECK(alone > 10);
 }
 
-TEST_CASE("a group's collective tasks take as long as its messages in all layers, passes and micro-batches",
+TEST_CASE("the total time of a group's collective tasks is the sum over layers, passes and micro-batches",
           "[cluster][events]") {
   Cases cases(55);
   std::map<Group, int> seen;
@@ -223,7 +223,7 @@ TEST_CASE("weights are gathered and gradients reduced as often as the ZeRO stage
   for (const int n : seen) CHECK(n > 20);
 }
 
-TEST_CASE("a collective inside a layer starts no earlier than its work, and the next layer waits for it",
+TEST_CASE("a collective inside a layer starts no earlier than the layer, and the next layer waits for it",
           "[cluster][events]") {
   Cases cases(57);
   int hidden = 0, waited = 0;

@@ -48,7 +48,7 @@ TEST_CASE("no part of a step's time is negative, and removing pipeline stalls ne
   }
 }
 
-TEST_CASE("an expert tensor degree that does not divide the ranks is rejected, even without experts",
+TEST_CASE("an invalid expert tensor-parallel degree is rejected, even for a model without experts",
           "[cluster][layout]") {
   CHECK(flaw(even(), {.etp = 2, .pp = 4}) == LayoutFlaw::expert_ranks);
   CHECK(flaw(even_moe(), {.etp = 2, .pp = 4}) == LayoutFlaw::expert_ranks);
@@ -91,7 +91,7 @@ TEST_CASE("options of a parallel dimension with a single rank have no effect", "
   }
 }
 
-TEST_CASE("over one level the order of ranks has no effect", "[cluster][train]") {
+TEST_CASE("on a single network level, the order of ranks has no effect", "[cluster][train]") {
   Cases cases(8);
   for (int i = 0; i < 300; ++i) {
     ClusterCase c = cases.any();
@@ -104,7 +104,7 @@ TEST_CASE("over one level the order of ranks has no effect", "[cluster][train]")
   }
 }
 
-TEST_CASE("links with unlimited bandwidth and no latency take no time", "[cluster][train]") {
+TEST_CASE("communication over links with unlimited bandwidth and no latency takes no time", "[cluster][train]") {
   Cases cases(3);
   for (int i = 0; i < 1000; ++i) {
     ClusterCase c = cases.any();

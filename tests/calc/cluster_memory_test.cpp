@@ -58,7 +58,8 @@ TEST_CASE("all stages together hold one model (DualPipe: two), plus a tied table
   }
 }
 
-TEST_CASE("all shards together hold a rank's states plus at most one element per shard", "[cluster][memory]") {
+TEST_CASE("the shards of a rank's states add up to the states plus at most one element per shard",
+          "[cluster][memory]") {
   Cases cases(32);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = cases.any();
@@ -116,7 +117,7 @@ TEST_CASE("states of 7.5 B parameters over 64 ranks take 120, 31.4, 16.6 and 1.9
   }
 }
 
-TEST_CASE("ZeRO-3 gathers embedding, head and two layers, and buckets the gradients of one layer",
+TEST_CASE("ZeRO-3 holds the gathered embedding, head and two layers, and the gradient bucket of one layer",
           "[cluster][memory]") {
   ClusterCase c{even(), {}, {.dp = 4, .zero = Zero::weights}, any_links};
   c.plan.seq = 8;
@@ -213,7 +214,8 @@ ClusterCase pipeline_case(Schedule s, Count p, Count chunks, Count m) {
 
 }  // namespace
 
-TEST_CASE("stages keep as many micro-batches in flight as their schedules require", "[cluster][memory]") {
+TEST_CASE("in-flight micro-batches of every stage match the textbook's for GPipe, 1F1B and interleaved",
+          "[cluster][memory]") {
   for (const Count p : {2, 4, 8})
     for (const Count m : {1, 3, 8, 40})
       for (Count r = 0; r < p; ++r) {

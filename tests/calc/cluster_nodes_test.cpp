@@ -12,8 +12,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// Mean number of nodes that a set of k experts touches, over all sets of experts on `allowed` nodes with `each`
-/// experts.
+/// Mean number of nodes that hold a set of k experts, over all such sets on `allowed` nodes with `each` experts.
 double counted(int allowed, int each, int k) {
   double sets = 0, nodes = 0;
   for (unsigned set = 0; set < 1u << (allowed * each); ++set) {
@@ -58,7 +57,8 @@ TEST_CASE("a token's expected number of nodes is the mean over all choices of it
         }
 }
 
-TEST_CASE("a token reaches at most the allowed nodes and at most one node per expert", "[cluster][nodes]") {
+TEST_CASE("a token is sent to at most the allowed number of nodes, and to at most one node per expert",
+          "[cluster][nodes]") {
   for (const Count most : {1, 2, 3, 4, 8, 99}) {
     const double x = expected_nodes(v3, 8, most);
     CHECK(x <= static_cast<double>(std::min<Count>(most, 8)));
@@ -136,7 +136,7 @@ TEST_CASE("a node limit affects neither traffic inside a node nor messages witho
         seconds(h800(), {.ep = 64, .dp = 64}, {}, m));
 }
 
-TEST_CASE("a higher node limit sends more over the network", "[cluster][nodes]") {
+TEST_CASE("a higher node limit increases the time on the network", "[cluster][nodes]") {
   const Cluster network = only(h800(), 1);
   double last = 0;
   for (Count most = 1; most <= 8; ++most) {
@@ -156,7 +156,7 @@ TEST_CASE("a node limit too low for the experts of one token is rejected", "[clu
   CHECK(holds_choices(h800(), {.tp = 4, .ep = 16, .etp = 4, .expert_nodes = 2, .dp = 64}, moe));
 }
 
-TEST_CASE("only expert collectives carry token routing", "[cluster][nodes]") {
+TEST_CASE("only expert collectives have token routing", "[cluster][nodes]") {
   Arch a = even_moe();
   a.moe.layers = LayerSet::all(a.layers);
   Plan p;

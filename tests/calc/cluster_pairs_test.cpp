@@ -21,7 +21,7 @@ ChunkSeconds chunk(double work, double experts) {
   return c;
 }
 
-/// A random DualPipe or DualPipe-V step with expert ranks.
+/// A random DualPipe or DualPipe-V step with expert parallelism.
 ClusterCase any_paired(Cases& cases) {
   for (;;) {
     ClusterCase c = cases.any();
@@ -115,7 +115,8 @@ TEST_CASE("only DualPipe and DualPipe-V pair each chunk with the chunk equally f
   }
 }
 
-TEST_CASE("a step with paired slots ends when its tasks end, and pairing saves only expert time", "[cluster][pairs]") {
+TEST_CASE("with paired slots, makespan equals step time, and pairing saves only expert-parallel time",
+          "[cluster][pairs]") {
   Cases cases(81);
   int saving = 0;
   for (int i = 0; i < 300; ++i) {

@@ -57,7 +57,8 @@ double all_messages(const Sample& s, const PassPrice& pass) {
 
 }  // namespace
 
-TEST_CASE("a ring exposes the excess of messages over core steps, plus the return message", "[cluster][ring]") {
+TEST_CASE("a ring exposes message time beyond the core's steps, plus the return message in backward",
+          "[cluster][ring]") {
   for (const Count c : {2, 4, 8})
     for (const double core : {0.0, 1.0, 4.0, 7.5, 16.0, 100.0}) {
       INFO(c << " ranks, core " << core);

@@ -32,7 +32,7 @@ double backward_seconds(const Collective& c) {
 
 }  // namespace
 
-TEST_CASE("collectives take ring time at one-way bandwidth", "[cost][exchange]") {
+TEST_CASE("collectives take the time of a ring at one-way link bandwidth", "[cost][exchange]") {
   const Collective c{.forward_on = true,
                      .backward_on = true,
                      .regather = true,

@@ -78,7 +78,7 @@ TEST_CASE("tree levels are rounded up if the number of ranks is not a power of t
   CHECK(collective_schedule(Op::broadcast, Algorithm::tree, 9)->rounds == 4);
 }
 
-TEST_CASE("a single rank communicates no bytes", "[collective]") {
+TEST_CASE("a collective over a single rank communicates no bytes", "[collective]") {
   for (const auto op : {Op::broadcast, Op::gather, Op::reduce, Op::all_gather, Op::all_reduce, Op::p2p}) {
     CHECK(collective_time(op, default_algorithm(op), Bytes(1000), 1, Link{}) == Seconds(0));
     CHECK(collective_volume(op, default_algorithm(op), Bytes(1000), 1).numerator == Bytes(0));
@@ -86,7 +86,7 @@ TEST_CASE("a single rank communicates no bytes", "[collective]") {
   }
 }
 
-TEST_CASE("an all-reduce equals a reduce-scatter plus an all-gather", "[collective]") {
+TEST_CASE("an all-reduce takes the rounds and load of a reduce-scatter plus an all-gather", "[collective]") {
   const Count n = GENERATE(2, 3, 7, 64);
   const auto whole = *collective_schedule(Op::all_reduce, Algorithm::ring, n);
   const auto half = *collective_schedule(Op::reduce_scatter, Algorithm::ring, n);
@@ -103,7 +103,7 @@ TEST_CASE("the load of an all-reduce through a chief grows with the number of ra
   CHECK(collective_schedule(Op::all_reduce, Algorithm::ring, 1024)->load == Ratio{1023, 512});
 }
 
-TEST_CASE("volumes are exact fractions", "[collective]") {
+TEST_CASE("collective volumes are exact fractions", "[collective]") {
   CHECK(collective_volume(Op::all_gather, Algorithm::ring, Bytes(702789123), 12) ==
         ByteFraction{Bytes(Count{702789123} * 11), 12});
   CHECK(collective_volume(Op::all_reduce, Algorithm::ring, Bytes(418181740), 64).value() == 823295300.625);
@@ -119,7 +119,7 @@ TEST_CASE("bus bandwidth equals link bandwidth for bandwidth-optimal algorithms 
   }
 }
 
-TEST_CASE("every invalid collective is reported with its flaw", "[collective]") {
+TEST_CASE("each kind of invalid collective is reported with its specific flaw", "[collective]") {
   const Bytes m(8);
   CHECK(collective_flaw(Op::all_reduce, Algorithm::bruck, m, 8, slow) == CollectiveFlaw::no_such_algorithm);
   CHECK(collective_flaw(Op::all_reduce, Algorithm::ring, m, 0, slow) == CollectiveFlaw::no_ranks);
@@ -139,7 +139,7 @@ TEST_CASE("operation names parse regardless of separators and case", "[collectiv
   CHECK_FALSE(parse<Op>("all-reduc").has_value());
 }
 
-TEST_CASE("a hierarchical all-reduce over one node equals a flat one", "[collective]") {
+TEST_CASE("a hierarchical all-reduce inside one node equals a flat all-reduce", "[collective]") {
   CHECK(hierarchical_all_reduce_time(Bytes(8'000'000), 4, 1, slow, Link{}).value ==
         Approx(collective_time(Op::all_reduce, Algorithm::ring, Bytes(8'000'000), 4, slow).value));
 }

@@ -24,7 +24,7 @@ const Step training{.sequences = 2, .queries = 8, .training = true};
 
 }  // namespace
 
-TEST_CASE("pairs with pooled keys match a brute-force count", "[cost][textbook][compressed]") {
+TEST_CASE("query-key pairs with pooled keys match a brute-force count", "[cost][textbook][compressed]") {
   using textbook::Fraction;
   for (Count queries = 1; queries <= 9; ++queries)
     for (Count past = 0; past <= 9; ++past)
@@ -49,7 +49,7 @@ TEST_CASE("pairs with pooled keys match a brute-force count", "[cost][textbook][
 
 // D 64: low rank 24, 16 heads of width 8, keys of width 8; outputs of 4 groups of width 32 through rank 10; pools of 2
 // x 64 x o + ratio x o + 8.
-TEST_CASE("compressed attention has one key head, pools, and a low-rank output", "[parameters]") {
+TEST_CASE("compressed attention has one key head, pooled keys and a low-rank output projection", "[parameters]") {
   const Arch a = even_compressed();
   const Count each = 64 * 24 + 24 + 24 * 128 + 64 * 8 + 8 + 4 * 32 * 10 + 4 * 10 * 64;
   const Count chosen = 2 * 64 * 16 + 2 * 16 + 8, pooled = 2 * 64 * 8 + 4 * 8 + 8;
@@ -60,7 +60,8 @@ TEST_CASE("compressed attention has one key head, pools, and a low-rank output",
 }
 
 // 2 streams of 64. Each half has a 128 x 8 matrix, a bias of 8 and 3 scales; 128 x 2 + 2 + 1 precede the head.
-TEST_CASE("residual streams are mixed before and after each half and summed before the head", "[parameters][block]") {
+TEST_CASE("residual streams are mixed before and after each sub-layer and summed before the head",
+          "[parameters][block]") {
   const Arch a = even_compressed();
   const Parameters p = parameters(a);
   CHECK(p.norm == 3 * 2 * 64 + 64 + 3 * 2 * (128 * 8 + 8 + 3));
@@ -84,7 +85,7 @@ TEST_CASE("pooled keys are cached per group, and window keys only up to the wind
 }
 
 // Keys and gates of 16 values each for 4 tokens of two overlapping groups, or of 8 each for 4 tokens of one.
-TEST_CASE("inputs of the next pooled key take memory in addition to the cache", "[memory][compressed]") {
+TEST_CASE("buffered inputs of the next pooled key take memory in addition to the cache", "[memory][compressed]") {
   const Pricing p{.phase = Phase::decode, .cached = true};
   const CacheRow overlapping = cache_row(Pool{1, 1, 8, 16, 2}, p), alone = cache_row(Pool{1, 1, 8, 8, 4}, p);
   CHECK(overlapping.open == Bytes(2 * 2 * 16 * 4));
@@ -108,7 +109,7 @@ TEST_CASE("a token reads its window and either the selected or all pooled keys",
   CHECK(scores.moved.cache == 2 * 4 * 50);
 }
 
-TEST_CASE("tensor ranks shard heads and output groups, and replicate keys", "[contract][tensor][compressed]") {
+TEST_CASE("tensor-parallel ranks shard heads and output groups, and replicate keys", "[contract][tensor][compressed]") {
   const Arch a = even_compressed();
   const OpList ops = layer(a, 1, training, {2, false});
   CHECK(shape_of<Attention>(ops, "attn.core").heads == 8);

@@ -61,7 +61,7 @@ struct Ends {
   Count in = 0, out = 0;
 };
 
-/// Checks the sizes around a collective, except for tensor ranks, which gather only part of a latent row.
+/// Checks the sizes around a collective, except for tensor-parallel ranks, which gather only part of a latent row.
 void check_ends(const Collective& c, CollectiveOp op, const Ends& e, bool latent) {
   if (latent && c.group == Group::tensor) return;
   if (op == CollectiveOp::all_gather) CHECK(c.ranks * e.in == e.out);

@@ -109,9 +109,9 @@ textbook::ContextParallelLayer layer(const Arch& a, Count ranks, Count tp = 1) {
 
 }  // namespace
 
-TEST_CASE("every causal pair belongs to one context rank, and all ranks have the same number of pairs",
+TEST_CASE("every causal pair belongs to one context-parallel rank, and all ranks have equally many pairs",
           "[contract][context]") {
-  // Brute force over the zigzag: a rank has pieces i and 2c - 1 - i of 2c; token t sees t + 1 keys.
+  // Brute force over the zigzag: a rank has pieces i and 2c - 1 - i of 2c; token t attends to t + 1 keys.
   for (const Count c : {2, 4, 8}) {
     CAPTURE(c);
     const Count piece = seq / (2 * c);
@@ -131,7 +131,7 @@ TEST_CASE("every causal pair belongs to one context rank, and all ranks have the
   }
 }
 
-TEST_CASE("the FLOPs of context ranks add up to the total in every convention", "[contract][context]") {
+TEST_CASE("the FLOPs of context-parallel ranks add up to the total in every convention", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const Count c : {2, 4, 8}) {
@@ -149,7 +149,7 @@ TEST_CASE("the FLOPs of context ranks add up to the total in every convention", 
       }
 }
 
-TEST_CASE("a rank's windowed core does the mean work of all ranks, rounded up", "[contract][context]") {
+TEST_CASE("the work of a windowed core is the mean over context-parallel ranks, rounded up", "[contract][context]") {
   for (const bool chunked : {false, true})
     for (const ContextMethod method : {ContextMethod::ring, ContextMethod::all_gather})
       for (const Pricing& p : conventions()) {
@@ -162,7 +162,8 @@ TEST_CASE("a rank's windowed core does the mean work of all ranks, rounded up", 
       }
 }
 
-TEST_CASE("the head, the loss and the embedding process only a rank's own tokens", "[contract][context]") {
+TEST_CASE("under context parallelism, the head, the loss and the embedding process only a rank's tokens",
+          "[contract][context]") {
   for (const ContextMethod method : methods) {
     const Layout four = over(4, method);
     const OpList head = cut(head_ops(even(), training), four), table = cut(embedding_ops(even(), training), four);
@@ -174,7 +175,7 @@ TEST_CASE("the head, the loss and the embedding process only a rank's own tokens
   }
 }
 
-TEST_CASE("every context rank has the full weights", "[contract][context]") {
+TEST_CASE("every context-parallel rank has the full weights", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const Count tp : {1, 2}) {
@@ -254,7 +255,7 @@ TEST_CASE("latent attention sends expanded keys and values, or latent rows if ab
   CHECK(gathered(absorbed) == Fraction(2 * tokens * (32 + 8) * 3 / 4));
 }
 
-TEST_CASE("a core reads its own queries and all keys and values, and saves statistics of its queries",
+TEST_CASE("an attention core reads its rank's queries with all keys and values, and saves their statistics",
           "[contract][context]") {
   for (const ContextMethod method : {ContextMethod::ring, ContextMethod::all_gather}) {
     const Attention core = shape_of<Attention>(first_block(even(), training, over(4, method)), "attn.core");
@@ -268,7 +269,8 @@ TEST_CASE("a core reads its own queries and all keys and values, and saves stati
   }
 }
 
-TEST_CASE("a context rank saves its share of the tensors, and more under Ulysses", "[contract][context]") {
+TEST_CASE("a context-parallel rank saves its share of the tensors, or more than its share under Ulysses",
+          "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const Count c : {2, 8}) {
@@ -298,7 +300,8 @@ TEST_CASE("Ulysses saves queries, keys and values sharded by heads, and the outp
   CHECK(4 * one.saved - all.saved == Bytes(2 * sequences * seq * 16 * 8));
 }
 
-TEST_CASE("a ring's incoming block, and gathered keys and values, are live during the core", "[contract][context]") {
+TEST_CASE("the incoming block of a ring, or the gathered keys and values, are live during the core",
+          "[contract][context]") {
   // Heads so wide that the attention core is the peak of both passes.
   Arch a = even();
   a.hidden = a.embedding_width = 8;
@@ -338,7 +341,7 @@ TEST_CASE("peaks under context parallelism equal the sum of live tensors", "[con
         }
 }
 
-TEST_CASE("a single context rank leaves a block unchanged", "[contract][context]") {
+TEST_CASE("context parallelism over a single rank leaves a block unchanged", "[contract][context]") {
   for (const Arch& a : archs())
     for (const ContextMethod method : methods)
       for (const auto& [tp, sp] : {std::pair<Count, bool>{1, false}, {4, false}, {4, true}}) {
@@ -349,7 +352,7 @@ TEST_CASE("a single context rank leaves a block unchanged", "[contract][context]
       }
 }
 
-TEST_CASE("context ranks also shard the tensor ranks' work and collectives", "[contract][context]") {
+TEST_CASE("context parallelism also shards the work and collectives of tensor-parallel ranks", "[contract][context]") {
   for (const ContextMethod method : methods) {
     const OpList tensor = first_block(even(), training, {.tp = 2, .sp = true}),
                  both = first_block(even(), training, over(4, method, 2, true));
@@ -376,7 +379,7 @@ TEST_CASE("recomputing the attention core repeats its collectives", "[contract][
   }
 }
 
-TEST_CASE("sequence length, heads and attention kind must be compatible with the context ranks",
+TEST_CASE("sequence length, heads and attention kind must be compatible with context parallelism",
           "[contract][context]") {
   CHECK(flaw(even(), over(4, ContextMethod::ring), 32) == LayoutFlaw::none);
   CHECK(flaw(even(), over(4, ContextMethod::ring), 36) ==

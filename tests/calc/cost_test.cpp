@@ -56,7 +56,7 @@ TEST_CASE("accumulated gradients are read before they are written", "[cost]") {
   CHECK(backward(Linear{.rows = 3, .in = 5, .out = 7}, p).moved.weights == 2 * 5 * 7 + 2 * 4 * 5 * 7);
 }
 
-TEST_CASE("a matmul's parameters are its matrix and bias, except that a tied matrix belongs to the table", "[cost]") {
+TEST_CASE("a matmul's parameters are its matrix and bias, but a tied matrix is counted with the embedding", "[cost]") {
   Learned l = learned(Linear{.rows = 3, .in = 5, .out = 7, .bias = true});
   CHECK(l.total == 5 * 7 + 7);
   CHECK(l.matmul == 5 * 7);
@@ -77,13 +77,13 @@ TEST_CASE("all but top_k experts are inactive, and Adafactor factors each expert
   CHECK(l.factored == 11 * (5 + 7 + 7));
 }
 
-TEST_CASE("tokens touch the expected number of experts", "[cost]") {
+TEST_CASE("the expected number of active experts grows with the tokens from top_k to all experts", "[cost]") {
   CHECK(groups_touched(8, 2, 1) == Approx(2));
   CHECK(groups_touched(8, 2, 2) == Approx(2 + 2 * 6.0 / 8));
   CHECK(groups_touched(8, 8, 1) == Approx(8));
   CHECK(groups_touched(8, 2, 1000000) == Approx(8));
   CHECK(groups_touched(256, 8, 1) == Approx(8).epsilon(1e-13));
-  // 3 tokens x 2 of 8 experts: FLOPs follow the tokens, bytes the 8 (1 - (3/4)^3) = 37/8 experts touched.
+  // 3 tokens x 2 of 8 experts: FLOPs follow the tokens, bytes the 8 (1 - (3/4)^3) = 37/8 active experts.
   const Cost c = forward(Linear{.rows = 6, .in = 5, .out = 7, .groups = 8, .top_k = 2}, decode);
   CHECK(c.model == Flops(2 * 6 * 35));
   CHECK(c.moved.weights == Approx(37.0 / 8 * 2 * 35));
@@ -100,7 +100,7 @@ TEST_CASE("a lookup reads its tokens' rows, and its parameters are the table", "
   CHECK(learned(s).factored == 19 + 13);
 }
 
-TEST_CASE("a norm moves its rows and has no matmul", "[cost]") {
+TEST_CASE("a norm reads and writes its rows and counts no model FLOPs", "[cost]") {
   const Shape s = Norm{.rows = 3, .width = 13, .weights = 26, .centered = true};
   CHECK(forward(s, train).model == Flops());
   CHECK(forward(s, train).moved.activations == 2 * 2 * 3 * 13);
@@ -110,7 +110,7 @@ TEST_CASE("a norm moves its rows and has no matmul", "[cost]") {
   CHECK(held(Norm{3, 13, 13, false}, train).saved == Bytes(3 * 4));
 }
 
-TEST_CASE("attention pairs match a brute-force count for every window and past", "[cost]") {
+TEST_CASE("attention pairs match a brute-force count for every window and past length", "[cost]") {
   for (Count queries = 1; queries <= 7; ++queries)
     for (Count past = 0; past <= 9; ++past)
       for (Count window = 0; window <= 18; ++window) {
@@ -221,7 +221,7 @@ TEST_CASE("an absorbed core reads one latent row per token", "[cost]") {
   CHECK(c.moved.cache == 2 * 11 * 9);
 }
 
-TEST_CASE("kernels save log-sum-exps, scores, or scores and masks", "[cost]") {
+TEST_CASE("flash kernels save log-sum-exps; naive kernels save scores, and with dropout also masks", "[cost]") {
   const Shape s = core(4, 0);
   const Count scores = 4 * 6 * 4;
   CHECK(held(s, train).saved == Bytes(4 * 4 * 6));
@@ -235,7 +235,7 @@ TEST_CASE("kernels save log-sum-exps, scores, or scores and masks", "[cost]") {
   CHECK(held(s, p).saved == Bytes(2 * 2 * scores));
 }
 
-TEST_CASE("element-wise operators move bytes without FLOPs", "[cost]") {
+TEST_CASE("element-wise operators move bytes but count no model FLOPs", "[cost]") {
   const auto moved = [](PointwiseKind k, bool back, Count top_k = 0) {
     const Shape s = Pointwise{.kind = k, .rows = 3, .width = 5, .top_k = top_k};
     const Cost c = back ? backward(s, train) : forward(s, train);

@@ -41,7 +41,7 @@ Flops core(const Attention& s, const Plan& p) { return forward(Shape(s), pricing
 
 }  // namespace
 
-TEST_CASE("the pairs of a packed sequence lie inside its documents, even with a window or chunks",
+TEST_CASE("query-key pairs of a packed sequence lie within its documents, even with a window or chunks",
           "[cost][documents]") {
   const std::vector<Count> document_of{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3};
   const Documents documents = packed({{1, 7}, {2, 3}, {1, 1}});
@@ -53,8 +53,7 @@ TEST_CASE("the pairs of a packed sequence lie inside its documents, even with a 
   }
 }
 
-TEST_CASE("one document costs as much as an unpacked sequence, and one-token documents see only themselves",
-          "[documents]") {
+TEST_CASE("packing one document changes no cost, and one-token documents attend only to themselves", "[documents]") {
   const Arch a = even();
   const auto whole = training_flops(a, plan(64)), one = training_flops(a, plan(64, packed({{1, 64}})));
   CHECK(one.forward == whole.forward);
@@ -87,7 +86,7 @@ TEST_CASE("kernels that store scores compute them across documents and mask them
   CHECK(training_flops(even(), packed_too).forward < training_flops(even(), naive).forward);
 }
 
-TEST_CASE("context-parallel ranks share the pairs of all documents evenly", "[documents]") {
+TEST_CASE("query-key pairs of all documents are divided evenly over context-parallel ranks", "[documents]") {
   const Plan p = plan(64, packed({{1, 32}, {2, 16}}));
   const Cluster c = device(1e12, 1e11, 1e10);
   const Prices one = price(even(), p, {}, c.device), four = price(even(), p, {.cp = 4}, c.device);
@@ -95,7 +94,7 @@ TEST_CASE("context-parallel ranks share the pairs of all documents evenly", "[do
   CHECK(4 * four.layer(0).forward.cost.executed == one.layer(0).forward.cost.executed);
 }
 
-TEST_CASE("the textbook's pairs per document add up to the engine's", "[documents]") {
+TEST_CASE("the textbook's query-key pairs per document add up to the engine's", "[documents]") {
   const Plan p = plan(1024, packed({{1, 512}, {3, 128}, {2, 64}}));
   textbook::Fraction pairs = 0;
   for (const DocumentRun& d : p.documents)

@@ -36,7 +36,7 @@ TEST_CASE("a format's block takes its stated number of bytes, and a partial bloc
   CHECK(bytes("q4_k", 3, 1) == 3 * 144);
 }
 
-TEST_CASE("plain formats take their bit width", "[cost][dtype]") {
+TEST_CASE("a value in a plain format takes the format's bit width", "[cost][dtype]") {
   for (const auto& [name, bits] :
        {std::pair{"fp64", 64}, {"fp32", 32}, {"tf32", 32}, {"fp16", 16}, {"bf16", 16}, {"fp8", 8}, {"int4", 4}}) {
     CHECK(bytes(name, 7, 16) == 7 * 16 * bits / 8);

@@ -43,7 +43,7 @@ constexpr Step training{.sequences = 2, .queries = 6, .training = true};
 
 }  // namespace
 
-TEST_CASE("every encoder token attends to every token under all conventions", "[engine][encoder]") {
+TEST_CASE("every encoder token attends to every token under all FLOP conventions", "[engine][encoder]") {
   const Attention core = shape_of<Attention>(first_block(encoder(), training), "attn.core");
   for (const AttentionFlops c : {AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact})
     CHECK(forward(core, {.convention = c}).model == flops(2, 2, 16, 6 * 6, 8 + 8));
@@ -60,7 +60,7 @@ TEST_CASE("an encoder has no cache, and its head reads the first token of each s
   CHECK(parameters(encoder()).lm_head == 64 * 64 + 64);
 }
 
-TEST_CASE("a decoder without a head ends with a norm of all its tokens", "[engine][encoder]") {
+TEST_CASE("a decoder without a head ends with a norm over all its tokens", "[engine][encoder]") {
   Arch a = even();
   const Parameters with = parameters(a);
   a.head = {.kind = HeadKind::none};
@@ -74,7 +74,7 @@ TEST_CASE("a decoder without a head ends with a norm of all its tokens", "[engin
   check_stored(a, 6);
 }
 
-TEST_CASE("a masked-token encoder has a dense layer and a norm before its logits", "[engine][encoder]") {
+TEST_CASE("an encoder with an MLM head has a dense layer and a norm before its logits", "[engine][encoder]") {
   Arch a = encoder();
   a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
   a.tied_head = a.head_bias = true;
@@ -155,14 +155,15 @@ TEST_CASE("the prefill encodes the prompt and starts the decoder with one token"
   CHECK(shape_of<Lookup>(embedding_ops(a, step), "embedding.tokens").tokens == 303);
 }
 
-TEST_CASE("decode steps of an encoder-decoder match direct pricing at every context", "[engine][encoder]") {
+TEST_CASE("decode steps of an encoder-decoder match direct pricing at every context length", "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const Plan plan{.batch = 3, .prompt = 100, .generate = 20};
   const DecodeSteps steps(a, plan, {}, {});
   for (const Count context : {101, 110, 120}) CHECK(steps.at(context).flops == decode(a, plan, {}, {}, context).flops);
 }
 
-TEST_CASE("tensor ranks shard the heads of both attentions and of the relative-position tables", "[engine][encoder]") {
+TEST_CASE("tensor-parallel ranks shard heads of self- and cross-attention and of relative-position tables",
+          "[engine][encoder]") {
   const Arch a = encoder_decoder();
   const LayerKinds kinds = layer_kinds(a);
   const OpList decoder = cut(block_ops(a, kind_of(kinds, 1), training), {.tp = 2});

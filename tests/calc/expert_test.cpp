@@ -122,7 +122,7 @@ bool is_on_every_tensor_rank(const Op& op, const Layout& l) {
 }  // namespace
 
 TEST_CASE("collectives precede and follow sharded experts", "[contract][expert]") {
-  const Layout l{.tp = 2, .sp = true, .ep = 4, .dp = 4};  // expert tensor ranks: 2, as many as tensor ranks
+  const Layout l{.tp = 2, .sp = true, .ep = 4, .dp = 4};  // expert tensor-parallel degree: 2, like tp
   REQUIRE(flaw(even_moe(), l, seq) == LayoutFlaw::none);
   const OpList ops = first_block(even_moe(), training, l);
   const std::string n = names(ops);
@@ -145,10 +145,10 @@ TEST_CASE("collectives precede and follow sharded experts", "[contract][expert]"
   CHECK(shape_of<Pointwise>(ops, "mlp.expert_mul").width == 16);
 }
 
-TEST_CASE("expert collectives deliver as many elements as are read, and backward mirrors forward",
+TEST_CASE("expert collectives produce exactly the elements read next, and backward mirrors forward",
           "[contract][expert]") {
-  // Copies that a rank sends: 64 tokens over 2 tensor and 2 context ranks, each to 2 experts. With 2 expert tensor
-  // ranks, twice as many.
+  // Copies that a rank sends: 64 tokens over 2 tensor-parallel and 2 context-parallel ranks, each to 2 experts. Twice
+  // that with 2 expert tensor-parallel ranks.
   const Count sent = tokens / 4 * top_k * hidden;
   using C = CollectiveOp;
   struct Expected {
@@ -178,7 +178,7 @@ TEST_CASE("expert collectives deliver as many elements as are read, and backward
   CHECK(i == all.size());
 }
 
-TEST_CASE("a rank's prices cover its share of the model's work and weights", "[contract][expert]") {
+TEST_CASE("FLOPs per rank add up to the model's, and weights per rank are the rank's share", "[contract][expert]") {
   Plan plan;
   plan.seq = seq;
   plan.micro_batch = sequences;
@@ -217,7 +217,7 @@ TEST_CASE("expert-parallel traffic matches the textbook", "[textbook][expert]") 
     }
 }
 
-TEST_CASE("all ranks together do the model's work, plus the work of operators listed as replicated",
+TEST_CASE("FLOPs of all ranks add up to the model's plus those of operators listed as replicated",
           "[contract][expert]") {
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 60)) {
@@ -234,7 +234,7 @@ TEST_CASE("all ranks together do the model's work, plus the work of operators li
     }
 }
 
-TEST_CASE("all ranks together store the model's weights, plus the weights listed as replicated", "[contract][expert]") {
+TEST_CASE("weights of all ranks add up to the model's plus the weights listed as replicated", "[contract][expert]") {
   for (const Arch& a : mixtures())
     for (const Layout& l : random_layouts(a, 60)) {
       CAPTURE(l.tp, l.sp, l.cp, l.ep, l.etp, l.dp);
@@ -282,11 +282,11 @@ TEST_CASE("peaks under combined parallelism equal the sum of live tensors", "[co
         }
     }
   // Sandwich norms, latent attention and gated shared experts with dropout: 34 operators, plus collectives of tensor
-  // ranks (4 in attention, 2 around shared experts), of context ranks (2 of Ulysses) and of experts (4).
+  // parallelism (4 in attention, 2 around shared experts), of context parallelism (2 of Ulysses) and of experts (4).
   CHECK(longest == 34 + 6 + 2 + 4);
 }
 
-TEST_CASE("without expert or context ranks, a layout has only the operators of tensor parallelism",
+TEST_CASE("without expert and context parallelism, a layout has only the operators of tensor parallelism",
           "[contract][expert]") {
   for (Arch a : mixtures())
     for (const bool dense : {false, true})
@@ -305,7 +305,8 @@ TEST_CASE("without expert or context ranks, a layout has only the operators of t
       }
 }
 
-TEST_CASE("the most loaded rank receives and computes more rows, but dispatches no more", "[contract][expert]") {
+TEST_CASE("under expert imbalance, the most loaded rank computes more rows but dispatches no more",
+          "[contract][expert]") {
   const Layout balanced{.ep = 4, .dp = 4};
   Layout loaded = balanced;
   loaded.expert_load = {5, 4};
@@ -328,7 +329,7 @@ TEST_CASE("the most loaded rank receives and computes more rows, but dispatches 
   CHECK(shape_of<Linear>(first_block(even_moe(), training, loaded), "mlp.expert_up").rows == rows + 1);
 }
 
-TEST_CASE("expert ranks save the rows sent to them, even if several ranks shard an expert's width",
+TEST_CASE("expert-parallel ranks save the rows sent to them, even if several ranks shard an expert's width",
           "[contract][expert]") {
   const auto saved = [](const Layout& l) {
     return liveness(first_block(even_moe(), training, l), {}, tokens * hidden).saved;
@@ -347,16 +348,17 @@ TEST_CASE("a rank reads only its experts that receive a token from any rank", "[
   CHECK(forward(up, {}).moved.weights == Approx(2 * (1 - 81.0 / 256) * hidden * 32 * 2));
 }
 
-TEST_CASE("a token leaves all but its share of a rank's experts idle", "[cost][expert]") {
+TEST_CASE("with expert parallelism, a rank's share of the active experts counts as active per token",
+          "[cost][expert]") {
   const auto up = [](Count ep) {
     return learned(shape_of<Linear>(first_block(even_moe(), training, {.ep = ep, .dp = ep}), "mlp.expert_up"));
   };
   CHECK(up(1).idle == 6 * hidden * 32);
   CHECK(up(2).idle == 3 * hidden * 32);
-  CHECK(up(8).idle == 0);  // one expert, visited by 2 of 8 tokens
+  CHECK(up(8).idle == 0);  // one expert, to which 2 of 8 tokens are routed
 }
 
-TEST_CASE("tensor ranks reduce gradients of a router on token shards, but not of sharded experts",
+TEST_CASE("tensor-parallel ranks reduce gradients of routers on token shards, but not of sharded experts",
           "[contract][expert]") {
   const Layout apart{.tp = 2, .sp = true, .ep = 4, .dp = 4}, together{.tp = 2, .sp = true};
   const auto summed = [&](const Layout& l) {
@@ -373,7 +375,7 @@ TEST_CASE("tensor ranks reduce gradients of a router on token shards, but not of
   CHECK(divided == 2 * (3 * hidden * 16 + 2 * 16 + hidden));
 }
 
-TEST_CASE("expert ranks come from other dimensions, divide the experts evenly and route separate tokens",
+TEST_CASE("expert-parallel degrees divide the experts, fit the other degrees and need token shards",
           "[contract][layout]") {
   const auto of = [](const Layout& l) { return flaw(even_moe(), l); };
   CHECK(of({.ep = 8, .dp = 8}) == LayoutFlaw::none);
@@ -392,7 +394,7 @@ TEST_CASE("expert ranks come from other dimensions, divide the experts evenly an
   CHECK(of({.ep = 2, .expert_load = {3, 4}, .dp = 2}) == LayoutFlaw::expert_load);
 }
 
-TEST_CASE("the number of expert tensor ranks defaults to the tensor ranks", "[contract][layout]") {
+TEST_CASE("the expert tensor-parallel degree defaults to the tensor-parallel degree", "[contract][layout]") {
   CHECK(ranks({.tp = 4}, Group::expert_tensor) == 4);
   CHECK(ranks({.tp = 4, .etp = 1}, Group::expert_tensor) == 1);
   CHECK(ranks({.tp = 4, .ep = 2, .dp = 6}, Group::expert_data) == 3);

@@ -147,7 +147,7 @@ TEST_CASE("no backward pass runs below the lowest trained layer", "[freeze]") {
   }
 }
 
-TEST_CASE("training only the head takes only the head's weight gradient", "[freeze]") {
+TEST_CASE("training only the head computes only the head's weight gradient", "[freeze]") {
   for (const Arch& a : {even(), even_moe(), even_latent()}) {
     const Plan p = frozen({.parts = with(blocks, FreezePart::embedding)});
     const TrainingFlops f = training_flops(a, p);

@@ -26,7 +26,8 @@ const Op& op_called(const OpList& ops, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("chosen pairs match a brute-force count, for tokens and for blocks", "[cost][textbook][indexer]") {
+TEST_CASE("selected query-key pairs match a brute-force count, for tokens and for blocks",
+          "[cost][textbook][indexer]") {
   for (Count queries = 1; queries <= 9; ++queries)
     for (Count past = 0; past <= 9; ++past)
       for (Count keys = 1; keys <= 4; ++keys)
@@ -68,7 +69,7 @@ TEST_CASE("a block indexer reads the layer's input and normalizes queries and ke
   CHECK(shape_of<IndexScores>(ops, "attn.index_scores").heads == 2);
 }
 
-TEST_CASE("a token scores all keys and attends only to the chosen ones", "[cost][indexer]") {
+TEST_CASE("a token scores all keys and attends only to the selected ones", "[cost][indexer]") {
   const OpList ops = first_block(even_sparse(), {.sequences = 2, .queries = 1, .past = 99, .absorbed = true});
   const Pricing p{.phase = Phase::decode, .convention = AttentionFlops::causal_exact};
   const Cost scores = forward(op_called(ops, "attn.index_scores"), p), core = forward(op_called(ops, "attn.core"), p);
@@ -87,7 +88,8 @@ TEST_CASE("an indexer caches its key, except in a layer that reuses another laye
   CHECK(cache_bytes(a, {}, 1000) == Bytes(1000 * 2 * (3 * 40 + 2 * 4)));
 }
 
-TEST_CASE("backward covers an indexer's weights and chosen scores, but not its input", "[cost][freeze][indexer]") {
+TEST_CASE("an indexer's backward covers its weights and the selected scores, but not its input",
+          "[cost][freeze][indexer]") {
   const OpList ops = first_block(even_sparse(), training);
   const Pricing p{.convention = AttentionFlops::causal_exact};
   for (const char* name : {"attn.index_q", "attn.index_k", "attn.index_weights"}) {
@@ -103,7 +105,8 @@ TEST_CASE("backward covers an indexer's weights and chosen scores, but not its i
   CHECK(held(op_called(ops, "attn.index_scores"), p).needs.out);
 }
 
-TEST_CASE("every tensor rank runs the whole indexer and reduces no gradient for it", "[contract][tensor][indexer]") {
+TEST_CASE("every tensor-parallel rank runs the whole indexer, without gradient reduction",
+          "[contract][tensor][indexer]") {
   const Arch sparse = even_sparse(), dense = even_latent();
   const auto collectives = [](const Arch& a, const Layout& l) {
     Count forward = 0, backward = 0;
@@ -125,13 +128,13 @@ TEST_CASE("every tensor rank runs the whole indexer and reduces no gradient for 
   }
 }
 
-TEST_CASE("context ranks cannot divide the keys from which an indexer chooses", "[contract][indexer]") {
+TEST_CASE("context parallelism is rejected for attention with an indexer", "[contract][indexer]") {
   CHECK(flaw(even_sparse(), {.cp = 2}) == LayoutFlaw::context_state);
   CHECK(flaw(even_blocks(), {.cp = 2}) == LayoutFlaw::context_state);
   CHECK(flaw(even_latent(), {.cp = 2}) == LayoutFlaw::none);
 }
 
-TEST_CASE("decode time accounts for chosen keys and index keys at every context length", "[infer][indexer]") {
+TEST_CASE("decode time accounts for selected keys and index keys at every context length", "[infer][indexer]") {
   const Arch a = even_sparse();
   const Plan p{.batch = 2, .prompt = 100, .generate = 100};
   const Cluster c = device(1e12, 1e9);

@@ -58,7 +58,8 @@ TEST_CASE("a decode step reads the stored bytes of the weights", "[contract][inf
     }
 }
 
-TEST_CASE("sinks and learned activations are read with the weights", "[contract][infer]") {
+TEST_CASE("a decode step reads attention sinks and activation parameters together with the weights",
+          "[contract][infer]") {
   Arch a = even();
   a.attention_sinks = true;
   a.mlp = MlpKind::plain;
@@ -78,13 +79,13 @@ TEST_CASE("a decode step reads each cached element once", "[contract][infer]") {
       }
 }
 
-TEST_CASE("an expanded latent step reads its whole cache", "[contract][infer]") {
+TEST_CASE("a decode step with expanded latent attention reads the whole cache", "[contract][infer]") {
   Plan p;
   p.mla = Mla::expanded;
   CHECK(decode(even_latent(), p, h100, 100).rank.moved.cache == d(cache_bytes(even_latent(), p, 100).value));
 }
 
-TEST_CASE("a prefill reads at most the bytes of the cache", "[contract][infer]") {
+TEST_CASE("a prefill reads no more bytes from the cache than it holds", "[contract][infer]") {
   Plan p;
   p.batch = 2;
   for (const Arch& a : {even(), even_moe(), even_latent()})  // expanded keys and values are not cached
@@ -129,7 +130,7 @@ TEST_CASE("a windowed layer's cache stops growing at the window's length", "[con
     CHECK(cache_bytes(chunked(), p, context) == cache_bytes(windowed(), p, context));
 }
 
-TEST_CASE("a decode step reads the least cache at the start of an attention chunk", "[contract][infer]") {
+TEST_CASE("a decode step at the start of an attention chunk reads the fewest cached tokens", "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   const auto bytes = [&](Count context) { return decode(chunked(), p, h100, context).rank.moved.cache; };
@@ -218,7 +219,7 @@ TEST_CASE("the op roofline is never below the step roofline", "[contract][infer]
     }
 }
 
-TEST_CASE("efficiencies divide the rates of the estimate but not of the bound", "[contract][infer]") {
+TEST_CASE("efficiencies reduce the rates of the estimate but not of the bound", "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   const double bound = decode(even(), p, h100, 100).bound.total().value;
@@ -229,7 +230,8 @@ TEST_CASE("efficiencies divide the rates of the estimate but not of the bound", 
   CHECK(e.estimate.total().value == Approx(2 * bound));
 }
 
-TEST_CASE("ranks divide a dense step's weights, cache and work, and add collectives", "[contract][infer]") {
+TEST_CASE("tensor-parallel ranks divide a decode step's weights, cache and FLOPs, and add collectives",
+          "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
   p.batch = 4;
@@ -285,7 +287,8 @@ TEST_CASE("the longest context never exceeds the number of learned positions", "
   CHECK(limits(a, {}, {}, h100.device).max_context == 1024);
 }
 
-TEST_CASE("the context at which the cache is as large as the weights is found for every batch", "[contract][infer]") {
+TEST_CASE("the context length at which the cache is as large as the weights is exact for every batch size",
+          "[contract][infer]") {
   const Arch a = llama31_8b();
   for (const Count batch : {1, 8, 64, 4096}) {
     CAPTURE(batch);
@@ -297,7 +300,7 @@ TEST_CASE("the context at which the cache is as large as the weights is found fo
   }
 }
 
-TEST_CASE("the context is unlimited without a cache", "[contract][infer]") {
+TEST_CASE("the context length is unlimited without a cache", "[contract][infer]") {
   Plan p;
   p.kv_cache = false;
   CHECK_FALSE(limits(llama31_8b(), p, {}, h100.device).max_context.has_value());
@@ -309,7 +312,7 @@ TEST_CASE("if every layer has a window, the cache never grows as large as the we
   CHECK_FALSE(cache_equals_weights_context(a, {}).has_value());
 }
 
-TEST_CASE("if the weights do not fit, neither does a batch or a context", "[contract][infer]") {
+TEST_CASE("if the weights do not fit, no batch and no context length fits", "[contract][infer]") {
   Plan p;
   const Limits l = limits(llama31_70b(), p, {}, h100.device);
   CHECK(l.max_batch == 0);

@@ -49,7 +49,7 @@ OpList second_layer(const Arch& a) { return block_ops(a, layer_kinds(a)[1], trai
 
 }  // namespace
 
-TEST_CASE("norms before the last matrices have a weight per input of the matrix", "[engine][inner_norm]") {
+TEST_CASE("norms before the output projections have one weight per input of the projection", "[engine][inner_norm]") {
   const Parameters with = parameters(with_sub_norms()), without = parameters(prime_gated());
   CHECK(with.attention == without.attention + 3 * 5);
   CHECK(with.mlp == without.mlp + 17);
@@ -59,7 +59,7 @@ TEST_CASE("norms before the last matrices have a weight per input of the matrix"
   CHECK(op_of(ops, "mlp.sub_norm").shape == Shape(Norm{3, 17, 17}));
 }
 
-TEST_CASE("experts have no norm before their last matrix", "[engine][inner_norm]") {
+TEST_CASE("experts have no norm before their down-projection", "[engine][inner_norm]") {
   Arch a = prime_moe();
   const Count without = parameters(a).total;
   a.sub_norms = true;
@@ -84,7 +84,8 @@ TEST_CASE("every rank holds the full low-rank query projection and its own heads
   CHECK(op_of(ops, "attn.q_up").shape == Shape(Linear{.rows = 3, .in = 24, .out = 4 * 8}));
 }
 
-TEST_CASE("query factors are shared by the heads, and their gradient is summed across ranks", "[engine][inner_norm]") {
+TEST_CASE("learned query scales are shared by all heads, and their gradient is summed across ranks",
+          "[engine][inner_norm]") {
   const Arch a = with_query_scale();
   Arch without = a;
   without.mixers[0].query_scale = false;
@@ -98,7 +99,7 @@ TEST_CASE("query factors are shared by the heads, and their gradient is summed a
   CHECK(summed_over_tensor_ranks(ops, four) == summed_over_tensor_ranks(others, four) + 8);
 }
 
-TEST_CASE("mlp_out_bias adds a bias only to the last matrix of a dense MLP", "[engine][inner_norm]") {
+TEST_CASE("mlp_out_bias adds a bias only to the down-projection of a dense MLP", "[engine][inner_norm]") {
   Arch a = prime_gated();
   a.mlp_out_bias = true;
   CHECK(parameters(a).mlp == parameters(prime_gated()).mlp + 13);

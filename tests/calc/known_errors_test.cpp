@@ -80,7 +80,7 @@ TEST_CASE("the times of Llama-3.1-8B on an H100 match the reference", "[golden][
   CHECK(rounded(static_cast<double>(head.value) / 1e12, 3) == 263.505);
 }
 
-TEST_CASE("the times of Llama-3.1-70B on four H100 match the reference plus communication", "[golden][known-errors]") {
+TEST_CASE("the times of Llama-3.1-70B on four H100s match the reference plus communication", "[golden][known-errors]") {
   const Arch a = llama31_70b();
   Plan p = step_roofline(16, 2048);
   const double norms = 2.0 * 161 * 8192;  // on every rank; the reference counts a quarter
@@ -114,7 +114,7 @@ TEST_CASE("a cache supports a head width other than hidden / heads", "[known-err
   CHECK(shape_of<Linear>(first_block(a, {}), "attn.q").out == 4096);
 }
 
-TEST_CASE("latent cache size depends on the low rank and the shared key rather than on the number of heads",
+TEST_CASE("latent cache size depends on the latent width and the shared key, not on the number of heads",
           "[known-errors]") {
   Arch a = even_latent();  // DeepSeek-V3
   a.layers = 61;
@@ -153,7 +153,7 @@ TEST_CASE("a FlashAttention decode step is never slower than a naive one", "[kno
     }
 }
 
-TEST_CASE("a batch of a mixture of experts reads the experts that it touches, more than top_k", "[known-errors]") {
+TEST_CASE("a batch in an MoE reads every expert that it is routed to, more than top_k", "[known-errors]") {
   const Arch a = mixtral_8x7b();
   const double expert = 2.0 * 32 * 3 * 4096 * 14336;  // one of 8 experts, in all layers
   const auto read = [&](Count batch) {
@@ -170,7 +170,7 @@ TEST_CASE("a batch of a mixture of experts reads the experts that it touches, mo
   CHECK(decode(a, p, h100, 2048).bound.total().value > (fixed + 7.9 * expert) / 3.35e12);
 }
 
-TEST_CASE("four-bit weights speed up decoding but not matmuls", "[known-errors]") {
+TEST_CASE("4-bit weights speed up decoding but not a compute-bound prefill", "[known-errors]") {
   Plan p = step_roofline(1, 8192);
   const double bf16 = prefill(llama31_8b(), p, h100, 8192).bound.total().value;
   p.weight_precision = *dtype("int4-g128");
@@ -242,7 +242,7 @@ Plan micro_batch_of(Count seq) {
 }
 }  // namespace
 
-TEST_CASE("a gated MLP saves four tensors and a plain one two", "[known-errors]") {
+TEST_CASE("a gated MLP saves four tensors, and a plain MLP saves two", "[known-errors]") {
   Arch a = even();
   const Plan p = micro_batch_of(16);
   const Count gated = saved_of(a, p);
@@ -267,7 +267,7 @@ TEST_CASE("full recomputation saves one input per layer, less than selective rec
   CHECK(none.activations - selective.activations == Bytes(Count{96} * 96 * 2048 * 2048 * 2));
 }
 
-TEST_CASE("selective recomputation recomputes each core once", "[known-errors]") {
+TEST_CASE("selective recomputation recomputes each attention core once", "[known-errors]") {
   Plan p = micro_batch_of(2048);
   p.attention = AttentionImpl::naive;
   const auto compute = [&](Recompute r) {

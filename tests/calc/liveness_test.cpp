@@ -291,8 +291,7 @@ TEST_CASE("saved bytes and peaks of a plain block match a hand count", "[cost][l
   CHECK(l.backward == l.saved + Bytes(tokens * 2 * (13 + 17)));
 }
 
-TEST_CASE("the first input of a sum is produced first, since backward needs its shared gradient longest",
-          "[cost][liveness]") {
+TEST_CASE("the first input of every residual sum is produced before the second", "[cost][liveness]") {
   std::vector<std::pair<std::string, Arch>> all = variants();
   Arch both = prime_gated();
   both.recurrent = {.kind = RecurrentKind::short_convolution, .heads = 7, .head_dim = 1, .taps = 3};

@@ -66,7 +66,7 @@ TEST_CASE("frozen weights are stored in the inference format, adapters in the tr
   }
 }
 
-TEST_CASE("frozen matrices have no weight gradient, adapters have both gradients", "[lora]") {
+TEST_CASE("frozen matrices have no weight gradient; adapters have weight and input gradients", "[lora]") {
   const Arch a = even();
   const Plan p = adapted(4);
   const TrainingFlops full = training_flops(a, whole()), lora = training_flops(a, p);
@@ -127,7 +127,7 @@ TEST_CASE("peaks with adapters equal the sum of live tensors", "[lora]") {
       }
 }
 
-TEST_CASE("replicas of adapters reduce only adapter gradients", "[lora]") {
+TEST_CASE("with adapters, data-parallel ranks reduce only adapter gradients", "[lora]") {
   const Arch a = even();
   for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients}) {
     const Layout l{.dp = 4, .zero = z};
@@ -179,7 +179,7 @@ TEST_CASE("gradients of frozen weights are not reduced", "[lora]") {
   CHECK(t.layer(0).reduce > Seconds());
 }
 
-TEST_CASE("an adapter is read in its own format, and a frozen matrix has only one gradient", "[lora]") {
+TEST_CASE("an adapter is read in its own format, and a frozen matrix has only an input gradient", "[lora]") {
   Plan p = adapted(4, targets({LoraTarget::q}));
   p.base_precision = *dtype("fp8");
   const Pricing priced = pricing(p, Phase::training);

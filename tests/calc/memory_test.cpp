@@ -108,7 +108,7 @@ TEST_CASE("the quantization groups of a mixture of experts never span two expert
   CHECK(weights_bytes(a, p) == Bytes(experts + shared + attention + tables + router + norms));
 }
 
-TEST_CASE("a cache in a block format stores a row per head and token, with separate groups", "[cost][memory]") {
+TEST_CASE("a quantized cache has separate blocks or scales for each head of each token", "[cost][memory]") {
   Arch a = even();
   a.layers = 3;
   a.kv_heads = 2;
@@ -140,7 +140,7 @@ TEST_CASE("keys and values can be cached in different formats", "[cost][memory]"
   CHECK(cache_bytes_per_token(a, p).value == 3 * 2 * (2 * 34 + 144));
 }
 
-TEST_CASE("a cached latent row has the keys' format", "[cost][memory]") {
+TEST_CASE("a cached latent row is stored in the key format", "[cost][memory]") {
   Arch a = even_latent();
   a.layers = 1;
   Plan p;
@@ -167,7 +167,7 @@ TEST_CASE("naive inference keeps scores in memory while a core runs", "[cost][me
   CHECK(inference_memory(even(), p).workspace == Bytes(2 * 512 * (64 + 128 + 64 + 64 + 128 + 16 * 512)));
 }
 
-TEST_CASE("encoders are replicated on every rank, and layers outside the model are sharded", "[cost][memory]") {
+TEST_CASE("media encoders are replicated on every rank, and image-only layers are sharded", "[cost][memory]") {
   Plan p;
   const Bytes alone = inference_memory(even(), p, {.tp = 2}).peak;
   p.media_encoders = Bytes(100);

@@ -36,7 +36,7 @@ OpList block_of(bool begins) {
 
 }  // namespace
 
-TEST_CASE("a layer that begins a block has no add after its mixer", "[engine][mixed]") {
+TEST_CASE("a layer that begins a residual block has no add after its attention", "[engine][mixed]") {
   const std::string mixer = "attn.mix attn.norm attn.q attn.k attn.v attn.rope attn.core attn.out ";
   const std::string mlp = "mlp.mix mlp.norm mlp.gate mlp.up mlp.act mlp.mul mlp.down mlp.add";
   CHECK(names(block_of(true)) == mixer + mlp);
@@ -44,7 +44,7 @@ TEST_CASE("a layer that begins a block has no add after its mixer", "[engine][mi
 }
 
 // 2 D for each of 2 mixes in every layer, and for the head's mix.
-TEST_CASE("every mix has a score vector and a norm vector", "[engine][mixed]") {
+TEST_CASE("every residual mix has a score vector and a norm vector", "[engine][mixed]") {
   Arch without = mixed();
   without.residual_block = 0;
   CHECK(parameters(mixed()).total == parameters(without).total + (2 * layers + 1) * 2 * D);
@@ -52,7 +52,7 @@ TEST_CASE("every mix has a score vector and a norm vector", "[engine][mixed]") {
 
 // Streams before mixers: 1, 2, 2, 3, 3; before MLPs: 2, 2, 3, 3, 4. Means: layers 0, 2, 4 have 2 (sum 6) and 3 (sum 9),
 // layers 1 and 3 have 2.5 and 2.5, rounded up.
-TEST_CASE("layers of one kind use the mean number of streams in a mix, rounded up", "[engine][mixed]") {
+TEST_CASE("layers of one kind mix the mean of their stream counts, rounded up", "[engine][mixed]") {
   const auto tensors = [](const OpList& ops, std::size_t mix) {
     for (const Op& op : ops)
       if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::mix && mix-- == 0)
@@ -73,7 +73,7 @@ TEST_CASE("tensors saved by mixed streams match the stored-tensor table, with an
   test::check_stored(mixed(), tokens);
 }
 
-TEST_CASE("the input of a layer that begins a block is shared with all later layers", "[liveness][mixed]") {
+TEST_CASE("the input of a layer that begins a residual block is shared with all later layers", "[liveness][mixed]") {
   const std::vector<CrossLayerTensor> all = cross_layer_tensors(layer_kinds(mixed()));
   REQUIRE(all.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -93,7 +93,7 @@ TEST_CASE("the input of a layer that begins a block is shared with all later lay
 
 // A mix and its norm are live in addition to the layer's inputs. The peak is in the last layer: two earlier saved
 // streams and its own input. The head mixes four streams of all tokens into one row, and frees them.
-TEST_CASE("a pass keeps the streams saved before a layer, and the head needs all streams", "[memory][mixed]") {
+TEST_CASE("a pass holds the streams saved before a layer, and the head reads all streams", "[memory][mixed]") {
   const Bytes stream(2 * tokens * D), row(2 * D);
   const Prices prompt = price_prefill(mixed(), plan, {}, {}, tokens);
   const Liveness &begins = prompt.layer(0).alive, &others = prompt.layer(1).alive;
@@ -106,7 +106,7 @@ TEST_CASE("a pass keeps the streams saved before a layer, and the head needs all
 
 // The head's mix produces gradients of three saved streams and of the current one, in addition to the gradient of its
 // result.
-TEST_CASE("gradients of saved streams are live starting with the head's mix", "[liveness][mixed]") {
+TEST_CASE("peak memory includes gradients of saved streams from the head's backward on", "[liveness][mixed]") {
   const Pricing p = pricing(plan, Phase::training);
   const OpList ops = head_ops(mixed(), training);
   const WorstMoments w = worst_moments(ops, p, tokens * D);
@@ -122,7 +122,7 @@ TEST_CASE("gradients of saved streams are live starting with the head's mix", "[
 // x = input W with dropout, narrow = x W' (width 1), y = narrow W", sum = x + y. Only the sum owns its gradient, so x
 // takes it over. Saved: input, x, narrow and a mask of one byte per value. Peak: y's backward, with the gradients of x
 // and narrow.
-TEST_CASE("a first input masked by dropout takes over the sum's unshared gradient", "[liveness][mixed]") {
+TEST_CASE("the gradient of a sum is reused for a first input that passed through dropout", "[liveness][mixed]") {
   Arch a;
   a.hidden = 4;
   const Step one{.sequences = 1, .queries = 1, .training = true, .dropout = true};

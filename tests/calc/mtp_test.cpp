@@ -164,7 +164,7 @@ TEST_CASE("MTP modules are on the last stage, which gets fewer layers", "[mtp][c
   CHECK(added == mtp_parameters(a).total + 512 * 64 - layer * (of(0, 3).layers - of(1, 3).layers));
 }
 
-TEST_CASE("recomputation of all layers includes a module's layer, and recomputation of a block does not", "[mtp]") {
+TEST_CASE("full recomputation includes an MTP module's layer; recomputing a block of layers does not", "[mtp]") {
   const Arch a = with_modules(even(), 1);
   Plan p = trained(1), none = trained(0);
   p.recompute = none.recompute = Recompute::full;

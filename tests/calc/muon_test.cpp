@@ -92,7 +92,7 @@ double seconds(Flops f) { return static_cast<double>(f.value) / 1e12; }
 
 }  // namespace
 
-TEST_CASE("Muon keeps one state for the matrices of blocks and two for all other parameters", "[muon]") {
+TEST_CASE("Muon keeps one state per parameter in block matrices and two per other parameter", "[muon]") {
   for (const auto& [name, arch, matrices] : known()) {
     INFO(name);
     const Count all = parameters(arch).total, held = numbers(matrices), rest = all - held;

@@ -169,7 +169,7 @@ TEST_CASE("training reads weights in the narrower of the storage and matmul form
   CHECK(forward(Shape(s), training_in(*dtype("fp8")), Component::router).moved.weights == 2 * 64 * 96);
 }
 
-TEST_CASE("each part of a block can be low-precision separately", "[narrow]") {
+TEST_CASE("low precision can be enabled for each part of a block separately", "[narrow]") {
   Arch a = even_moe();
   a.layers = 2;
   a.moe.layers = {};
@@ -187,7 +187,7 @@ TEST_CASE("each part of a block can be low-precision separately", "[narrow]") {
                  });
 }
 
-TEST_CASE("the first and last blocks stay in the wide format, and each block is timed in its own format", "[narrow]") {
+TEST_CASE("the first and last blocks can stay in high precision, and each block is timed in its format", "[narrow]") {
   Arch a = even();
   a.layers = 9;
   const auto seconds = [&](const Plan& p) { return train(a, p, {}, cards()).bound.total().value; };
@@ -206,7 +206,7 @@ TEST_CASE("the first and last blocks stay in the wide format, and each block is 
   }
 }
 
-TEST_CASE("wide blocks slow only the pipeline stages that have them", "[narrow]") {
+TEST_CASE("high-precision blocks slow down only the pipeline stages that contain them", "[narrow]") {
   Arch a = even();
   a.layers = 8;
   Layout l{.pp = 4, .schedule = Schedule::gpipe};
@@ -252,7 +252,7 @@ TEST_CASE("layer kinds are disjoint and distinguish formats, experts and trained
   CHECK(seen == LayerSet::all(12));
 }
 
-TEST_CASE("adapters of low-precision matrices are low-precision, and frozen wide blocks are read as stored",
+TEST_CASE("adapters follow the precision of their block's matmuls, and frozen matrices are read as stored",
           "[narrow]") {
   Plan p = plan_in("fp8", {.first_wide = 1});
   p.lora_rank = 8;

@@ -312,7 +312,7 @@ TEST_CASE("gradients go to the host after their layer's reduction, one layer aft
   }
 }
 
-TEST_CASE("a step with host offload ends when its tasks end, and its parts add up to its duration",
+TEST_CASE("with host offload, the makespan of a step's tasks equals the sum of the step's time parts",
           "[offload][events]") {
   Cases cases(94);
   int offloaded = 0, updated = 0;

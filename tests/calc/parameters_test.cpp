@@ -32,7 +32,7 @@ TEST_CASE("a block's parameters are its matrices, biases and norms", "[cost][par
   CHECK(p.matmul == parameters(prime_gqa()).matmul);
 }
 
-TEST_CASE("norm parameters depend on kind and placement", "[cost][parameters]") {
+TEST_CASE("norm parameters depend on the kind and placement of the norms", "[cost][parameters]") {
   Arch a = prime_gated();
   const auto norms = [&](NormKind k) {
     a.norm = k;
@@ -124,7 +124,7 @@ TEST_CASE("learned activations count as MLP parameters", "[cost][parameters]") {
   CHECK(parameters(a).mlp == 2 * 13 * 17 + 2);
 }
 
-TEST_CASE("published closed forms match the operators", "[textbook][parameters]") {
+TEST_CASE("published closed-form parameter counts match the operators", "[textbook][parameters]") {
   CHECK(parameters(gpt3_175b()).total == textbook::gpt2_parameters(96, 12288, 49152, 50257, 2048));
   CHECK(parameters(gpt3_175b()).total == 174604259328);
   CHECK(parameters(llama2_7b()).total == textbook::llama_parameters(32, 4096, 32, 32, 128, 11008, 32000, false));

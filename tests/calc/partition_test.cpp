@@ -90,7 +90,7 @@ TEST_CASE("under every schedule, no other division of the layers has a faster sl
   }
 }
 
-TEST_CASE("with mixed layers and several chunks per rank, the slowest rank is within a layer of the optimum",
+TEST_CASE("with mixed layers and several chunks per rank, the slowest rank is within one layer of optimal",
           "[cluster][partition]") {
   Cases cases(43);
   for (int i = 0; i < 300; ++i) {
@@ -111,7 +111,7 @@ TEST_CASE("with mixed layers and several chunks per rank, the slowest rank is wi
   }
 }
 
-TEST_CASE("layers of several kinds are spread without making ranks wait after each chunk", "[cluster][partition]") {
+TEST_CASE("with mixed layer kinds, no single long chunk makes all ranks wait", "[cluster][partition]") {
   // Three dense layers and 58 with experts on 16 ranks of two chunks. The cheap layers let rank 0 have one layer more
   // than the others at the same load, but its second chunk would be the longest, and all ranks would wait for it.
   Arch a = even_moe();
@@ -132,7 +132,8 @@ TEST_CASE("layers of several kinds are spread without making ranks wait after ea
   }
 }
 
-TEST_CASE("every chunk has a layer, whatever the costs of layers, embedding and head", "[cluster][partition]") {
+TEST_CASE("every chunk has at least one layer, whatever the costs of layers, embedding and head",
+          "[cluster][partition]") {
   Cases cases(42);
   for (int i = 0; i < 2000; ++i) {
     const Pipeline p = pipeline_tests::sound(pipeline_tests::all_schedules[static_cast<std::size_t>(cases.below(10))],
@@ -143,7 +144,7 @@ TEST_CASE("every chunk has a layer, whatever the costs of layers, embedding and 
   }
 }
 
-TEST_CASE("all recomputed layers are assigned, even if recomputation saves time", "[cluster][partition]") {
+TEST_CASE("every layer is assigned to a chunk, even if recomputation saves time", "[cluster][partition]") {
   Cases cases(44);
   for (int i = 0; i < 300; ++i) {
     const Pipeline p = pipeline_tests::sound(Schedule::interleaved, 2 + cases.below(3), 2 + cases.below(3), 8);
@@ -181,7 +182,7 @@ TEST_CASE("equal layers are divided evenly over the ranks of an interleaved pipe
     }
 }
 
-TEST_CASE("an estimated step is close to the fastest over all partitions", "[cluster][partition]") {
+TEST_CASE("an estimated step is close to the fastest among all partitions", "[cluster][partition]") {
   // The slowest rank's work dominates. The work of the others shifts the start and the end of the step, by up to 2 %
   // with one chunk per rank and 6 % with several.
   Cases cases(7);
@@ -216,7 +217,7 @@ TEST_CASE("an estimated step is close to the fastest over all partitions", "[clu
   }
 }
 
-TEST_CASE("stated layers per chunk are used unchanged", "[cluster][partition]") {
+TEST_CASE("layers per chunk given by the user are used unchanged", "[cluster][partition]") {
   const std::array<Count, 4> layers{1, 9, 2, 6};
   const Partition p = stated(layers);
   check_sound(p, 4, 18);
@@ -230,7 +231,7 @@ TEST_CASE("stated layers per chunk are used unchanged", "[cluster][partition]") 
   for (Count i = 0; i < 4; ++i) CHECK(e.partition[i].layers() == layers[static_cast<std::size_t>(i)]);
 }
 
-TEST_CASE("of Llama-3.1-405B's 16 stages, the first and the last have one layer fewer than the others",
+TEST_CASE("the first and last of Llama-3.1-405B's 16 stages have one layer fewer than the others",
           "[cluster][partition]") {
   // arXiv:2407.21783, section 3.3.2: one layer fewer on the first and on the last stage
   Plan p;

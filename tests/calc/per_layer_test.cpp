@@ -57,7 +57,8 @@ TEST_CASE("per-layer inputs are saved once by the embedding and are live during 
   CHECK(pass_workspace(p) == p.layer(0).alive.forward + Bytes(2 * 64 * 7));
 }
 
-TEST_CASE("layers with shared keys and values neither project, cache nor save them", "[engine][per_layer]") {
+TEST_CASE("layers that share another layer's keys and values neither project, cache nor save them",
+          "[engine][per_layer]") {
   const Arch a = sharing();
   const LayerKinds kinds = layer_kinds(a);
   REQUIRE(kinds.size() == 2);
@@ -105,7 +106,7 @@ TEST_CASE("a prefill keeps tensors shared across layers, and a decode step reads
   CHECK(step.layer(0).alive.carried == Bytes());
 }
 
-TEST_CASE("tensor ranks shard shared keys and values by heads without a collective", "[engine][per_layer]") {
+TEST_CASE("tensor-parallel ranks shard shared keys and values by heads without a collective", "[engine][per_layer]") {
   const Arch a = sharing();
   const LayerKinds kinds = layer_kinds(a);
   CHECK(names(cut(block_ops(a, second_kind(kinds), training), {.tp = 2})) ==
@@ -113,7 +114,7 @@ TEST_CASE("tensor ranks shard shared keys and values by heads without a collecti
         "mlp.act mlp.mul mlp.down +mlp.down mlp.add");
 }
 
-TEST_CASE("pipeline stages are rejected for tensors shared across layers", "[engine][per_layer]") {
+TEST_CASE("pipeline parallelism is rejected for models that share tensors across layers", "[engine][per_layer]") {
   CHECK(flaw(sharing(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(with_input(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(even(), {.pp = 2}) == LayoutFlaw::none);

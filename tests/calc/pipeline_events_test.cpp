@@ -19,7 +19,7 @@ Task task_of(std::size_t stream, double seconds) {
 
 }  // namespace
 
-TEST_CASE("a task starts when its stream is free, its dependencies are done, and it is ready") {
+TEST_CASE("a task starts once its stream is free, its dependencies are done and its ready time has passed") {
   Timeline line;
   const std::size_t a = line.stream({0}), b = line.stream({1});
   CHECK(line.stream({0}) == a);
@@ -35,7 +35,7 @@ TEST_CASE("a task starts when its stream is free, its dependencies are done, and
   CHECK(line.tasks()[last].start == Seconds(20));
 }
 
-TEST_CASE("messages between stages do not wait for each other") {
+TEST_CASE("messages in one message stream may overlap") {
   Timeline line;
   const std::size_t s = line.stream({0, Lane::messages, 1});
   line.add(task_of(s, 3));
@@ -44,7 +44,7 @@ TEST_CASE("messages between stages do not wait for each other") {
   CHECK(line.tasks()[second].start == Seconds(0));
 }
 
-TEST_CASE("streams with circular dependencies never end") {
+TEST_CASE("a timeline with circular dependencies reports that it cannot finish") {
   Timeline line;
   const std::size_t a = line.stream({0}), b = line.stream({1});
   const std::size_t a1 = line.add(task_of(a, 1)), a2 = line.add(task_of(a, 1));
@@ -116,7 +116,7 @@ TEST_CASE("under every schedule, each rank runs the forward and backward of its 
   }
 }
 
-TEST_CASE("pipeline sends are modeled by rank, level and direction, and take their stage boundary's time") {
+TEST_CASE("pipeline sends have a stream per rank, level and direction, and take their boundary's time") {
   const Pipeline p{Schedule::one_f_one_b, 3, 1, 2};
   Times t = equal_times(p, 1, 1, 1);
   t.sends = {Seconds(0.5), Seconds(0.25)};

@@ -40,7 +40,7 @@ TEST_CASE("GPipe, 1F1B and interleaved keep the textbook's number of micro-batch
 }
 
 // arXiv:2401.10241 counts a micro-batch until its weight gradients are done; DualPipe's README counts P + 1 stages.
-TEST_CASE("ranks keep P micro-batches in ZB-H1, 2P - 1 in ZB-H2, and their stages plus one in DualPipe(-V)") {
+TEST_CASE("ranks hold P micro-batches in ZB-H1, 2P - 1 in ZB-H2, and one more than stages in DualPipe(-V)") {
   for (const Count ranks : {2, 4, 8})
     for (const Count m : {4 * ranks, 50 * ranks})
       for (Count r = 0; r < ranks; ++r) {
@@ -61,7 +61,7 @@ TEST_CASE("tensors saved only for weight gradients count until those gradients a
   CHECK(counts[0] == SavedCount{1, 3});
 }
 
-TEST_CASE("the peak depends on the bytes of each chunk") {
+TEST_CASE("peak bytes in flight depend on the saved bytes of each chunk") {
   const Pipeline p{Schedule::interleaved, 2, 2, 4};  // rank 0: F1 F2 F1' F2' F3 B1' F4 B2' F3' B1 ...
   std::vector<SavedCount> counts(4);
   std::vector<ChunkSaved> saved = equal_saved(p, 1, 0);
@@ -86,7 +86,7 @@ TEST_CASE("a chunk with a large workspace sets the peak while it runs") {
   CHECK(counts[1].activations > 0);
 }
 
-TEST_CASE("counts of repeated runs match a walk over every slot") {
+TEST_CASE("in-flight counts computed from repeated runs match a walk over every slot") {
   std::mt19937 random(41);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random, 8, 100);
@@ -113,7 +113,7 @@ TEST_CASE("counts of repeated runs match a walk over every slot") {
 
 // Limits (arXiv:2401.10241, 2405.15362): P micro-batches for ZB-1P, 2P for ZB-2P, and 2P half-stages for ZB-V, each
 // held until its weight gradient is done.
-TEST_CASE("automatic schedules stay within their limit for any times, and reach it for equal times") {
+TEST_CASE("automatic schedules stay within their in-flight limit, and reach it for equal times") {
   std::mt19937 random(42);
   MakespanWorkspace room;
   std::vector<SavedCount> counts(4);

@@ -97,7 +97,7 @@ double worst_wait(const Pipeline& p, const Times& t) {
 
 }  // namespace
 
-TEST_CASE("makespan, chunk spans and rank work match the tasks") {
+TEST_CASE("makespan, chunk spans and rank work match the simulated tasks") {
   std::mt19937 random(31);
   MakespanWorkspace room;
   ByEvents events;
@@ -130,7 +130,7 @@ TEST_CASE("skipping repeated rounds never changes the makespan, for any start or
   }
 }
 
-TEST_CASE("several sets of times of one pipeline have the makespans that each has alone") {
+TEST_CASE("makespans computed together for several sets of times equal those computed one by one") {
   std::mt19937 random(35);
   MakespanWorkspace one, four;
   for (int i = 0; i < 500; ++i) {
@@ -164,7 +164,7 @@ TEST_CASE("a pipeline of one rank takes m (F + B + W)") {
   }
 }
 
-TEST_CASE("GPipe, 1F1B and interleaved have exactly the textbook's bubble in whole seconds") {
+TEST_CASE("with whole-second times, GPipe, 1F1B and interleaved have exactly the textbook's bubble") {
   const textbook::StageTimes stage{3, 9, 5, 0};
   for (const Count ranks : {1, 2, 4, 7, 16})
     for (const Count m : {1, 3, 16, 100}) {
@@ -201,7 +201,7 @@ TEST_CASE("ZB-H1 and ZB-H2 have the bubbles stated in their paper") {
 }
 
 // arXiv:2401.10241, section 3.2: with the memory of ZB-H1 and ZB-H2 a search over orders also finds their bubbles.
-TEST_CASE("with equal ranks ZB-1p waits as long as ZB-H1, and ZB-2p as long as ZB-H2") {
+TEST_CASE("with equal ranks, ZB-1p has the bubble of ZB-H1, and ZB-2p the bubble of ZB-H2") {
   for (const Count ranks : {2, 4, 8, 13})
     for (const auto& [f, b, w] : {std::array{1, 1, 1}, {10, 11, 9}, {11, 10, 9}, {10, 12, 8}, {10, 10, 6}}) {
       const textbook::StageTimes stage{1.0 * f, 1.0 * (b + w), 1.0 * w, 0};
@@ -234,7 +234,7 @@ TEST_CASE("ZB-1p never takes longer than ZB-H1, nor ZB-2p than ZB-H2") {
   CHECK(as_written > 100);
 }
 
-TEST_CASE("every additional micro-batch adds the same time, however many there are") {
+TEST_CASE("each additional micro-batch adds the same time, regardless of their number") {
   for (const Schedule s : all_schedules) {
     const Count v = fixed_chunks(s) == 0 ? 3 : fixed_chunks(s);
     const Pipeline some{s, 4, v, 1 << 12}, many{s, 4, v, Count{1} << 40};
@@ -279,7 +279,7 @@ TEST_CASE("the bubbles of DualPipe and DualPipe-V match their authors' formula")
     }
 }
 
-TEST_CASE("a paired slot takes its stated time") {
+TEST_CASE("the time given for a paired slot replaces the sum of its two passes") {
   const Pipeline p{Schedule::dualpipe, 4, 2, 40};
   const Times apart = equal_times(p, 2, 2, 2), together = equal_times(p, 2, 2, 2, 5);
   const double saved = busy_seconds(p, apart.view(), 1).value - busy_seconds(p, together.view(), 1).value;

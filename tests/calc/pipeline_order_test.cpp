@@ -69,7 +69,7 @@ TEST_CASE("DualPipe feeds both ends, and pairs a forward of one direction with a
 }
 
 // 2 ranks, 4 micro-batches: rank 0 runs step 1 twice and each of steps 2 to 8 once.
-TEST_CASE("DualPipe-V runs DualPipe's steps on a V of chunks") {
+TEST_CASE("DualPipe-V runs DualPipe's order on chunks that are placed in a V") {
   const Pipeline p{Schedule::dualpipe_v, 2, 2, 4};
   CHECK(letters(p, 0) == "F1 F2 F3 F1' I1' W1' F2' F4+B2' F3'+B1 B3' F4'+B2 B4' I3 W3 I4 W4");
   CHECK(letters(p, 1) == "F1 F1' F2 F2' F3 B1' F3'+B1 F4+B2' F4'+B2 B3' B3 I4' I4 W4' W4");
@@ -95,7 +95,7 @@ TEST_CASE("every rank runs the forward, input and weight gradients of each chunk
   }
 }
 
-TEST_CASE("every rank has the same number of steady runs, of the same lengths") {
+TEST_CASE("the steady state of a schedule has the same repeated runs on every rank") {
   std::mt19937 random(12);
   for (int i = 0; i < 700; ++i) {
     const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random);

@@ -6,12 +6,12 @@
 using namespace llmcalc;
 using namespace llmcalc::pipeline_tests;
 
-TEST_CASE("schedules have their command-line names") {
+TEST_CASE("every schedule has its command-line name") {
   CHECK(choice_names<Schedule> == "gpipe|1f1b|interleaved|zb-h1|zb-h2|zb-1p|zb-2p|zb-v|dualpipe|dualpipe-v");
   for (const Schedule s : all_schedules) CHECK(parse<Schedule>(name(s)) == s);
 }
 
-TEST_CASE("interleaved ranks have every P-th chunk, V schedules run there and back, DualPipe has two models") {
+TEST_CASE("interleaving gives a rank every P-th chunk, V schedules fold back, DualPipe holds two models") {
   CHECK(model_chunk({Schedule::interleaved, 4, 3, 4}, 1, 2) == 9);
   CHECK(model_chunk({Schedule::zb_v, 4, 2, 4}, 1, 0) == 1);
   CHECK(model_chunk({Schedule::zb_v, 4, 2, 4}, 1, 1) == 6);
@@ -21,7 +21,7 @@ TEST_CASE("interleaved ranks have every P-th chunk, V schedules run there and ba
   CHECK(rank_of({Schedule::dualpipe, 4, 2, 8}, 0, 1) == 3);
 }
 
-TEST_CASE("looking up the chunk at a model chunk's position returns that chunk") {
+TEST_CASE("mapping a model chunk to its rank and back returns the same chunk") {
   for (const Schedule s : all_schedules) {
     const Pipeline p = sound(s, 6, 3, 24);
     for (Count d = 0; d < directions(p); ++d)
@@ -33,7 +33,7 @@ TEST_CASE("looking up the chunk at a model chunk's position returns that chunk")
   }
 }
 
-TEST_CASE("an invalid pipeline reports its flaw and a number that would be valid") {
+TEST_CASE("an invalid pipeline reports its flaw and a valid value for the rejected number") {
   const auto why = [](Schedule s, Count ranks, Count chunks, Count micro_batches, PipelineFlaw expected, Count mends) {
     const Pipeline p{s, ranks, chunks, micro_batches};
     CHECK(flaw(p) == expected);

@@ -5,7 +5,7 @@
 
 using namespace llmcalc;
 
-TEST_CASE("a group's size is the number of ranks along its mesh lines", "[train]") {
+TEST_CASE("a group's size is the product of its mesh dimensions", "[train]") {
   for (const Count tp : {1, 2, 4})
     for (const Count cp : {1, 3})
       for (const Count dp : {1, 4, 6})

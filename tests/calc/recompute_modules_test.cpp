@@ -39,7 +39,7 @@ TEST_CASE("recomputed modules save no tensors, and their tensors are live in bac
   CHECK(under(both).backward == under(both).saved + Bytes(tokens * (2 * (13 + 13 + 17 + 17 + 17) + 4 * 2)));
 }
 
-TEST_CASE("latent attention's up-projections are recomputed from the latent rows", "[cost][liveness]") {
+TEST_CASE("recomputation of latent attention's up-projections starts from the saved latent rows", "[cost][liveness]") {
   const Arch a = prime_latent();
   const OpList ops = first_block(a, training);
   Pricing p;

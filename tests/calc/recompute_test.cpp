@@ -48,7 +48,7 @@ std::vector<Layout> layouts() {
 
 }  // namespace
 
-TEST_CASE("a recomputed block of no layers has no effect, and a block of all layers is full recomputation", "[train]") {
+TEST_CASE("recomputing a block of no layers has no effect, and of all layers equals full recomputation", "[train]") {
   for (const bool experts : {false, true})
     for (const Layout& l : layouts()) {
       const Arch a = layers(8, experts);
@@ -64,7 +64,7 @@ TEST_CASE("a recomputed block of no layers has no effect, and a block of all lay
     }
 }
 
-TEST_CASE("each layer of a block costs its forward pass, and frees its saved tensors except its input", "[train]") {
+TEST_CASE("each recomputed layer costs a forward pass and frees its saved tensors except its input", "[train]") {
   const Arch a = layers(8);
   const Prices prices = price(a, block(1), {}, cards.device);
   const LayerPrice& row = prices.layer(0);
@@ -79,7 +79,7 @@ TEST_CASE("each layer of a block costs its forward pass, and frees its saved ten
   }
 }
 
-TEST_CASE("each chunk of a pipeline recomputes its own first layers", "[train]") {
+TEST_CASE("every chunk of a pipeline recomputes its first layers", "[train]") {
   const Arch a = layers(8);
   const Layout l{.pp = 2, .chunks = 2, .schedule = Schedule::interleaved};
   const Flops layer = price(a, block(1), l, cards.device).layer(0).whole.recomputed;
@@ -89,7 +89,7 @@ TEST_CASE("each chunk of a pipeline recomputes its own first layers", "[train]")
   CHECK(trained(a, block(2), uneven).flops.recompute == 7 * layer);
 }
 
-TEST_CASE("a group of layers saves one input, and keeps the tensors of its backward while it runs", "[train]") {
+TEST_CASE("a checkpointed group of layers saves one input and holds its tensors while its backward runs", "[train]") {
   const Arch a = layers(8);
   const Liveness l = price(a, none(), {}, cards.device).layer(0).alive;
   const Bytes outside = trained(a, uniform(1)).memory.activations - 8 * l.input;  // activations of embedding and head

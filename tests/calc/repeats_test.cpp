@@ -34,7 +34,7 @@ const Plan plan{.seq = 16, .micro_batch = 1, .global_batch = 8};
 
 }  // namespace
 
-TEST_CASE("a layer has the weights of the layer one period before it, back to the first period", "[engine][repeats]") {
+TEST_CASE("a repeated layer shares the weights of the layer one period before it", "[engine][repeats]") {
   Arch a = twice();
   a.layers = 9;
   a.repeats.layers = LayerSet::every(3, 1, 9);
@@ -44,7 +44,7 @@ TEST_CASE("a layer has the weights of the layer one period before it, back to th
   CHECK(a.weights_of(-1) == -1);
 }
 
-TEST_CASE("repeated layers form separate kinds, and so does a layer followed by the final norm", "[engine][repeats]") {
+TEST_CASE("repeated layers, and a run's last layer with its final norm, form separate kinds", "[engine][repeats]") {
   const LayerKinds kinds = layer_kinds(twice());
   REQUIRE(kinds.size() == 3);
   CHECK((!kinds[0].repeats && !kinds[0].ends_run && kinds[0].count == 2));
@@ -59,7 +59,8 @@ TEST_CASE("repeated weights count once as parameters, and once per layer in matm
   CHECK(cache_elements_per_token(twice()) == cache_elements_per_token(six()));
 }
 
-TEST_CASE("states follow the weights; FLOPs and saved tensors follow the layers", "[engine][repeats]") {
+TEST_CASE("with repeated layers, states scale with distinct weights, FLOPs and saved tensors with layers",
+          "[engine][repeats]") {
   const Prices own = price(six(), plan, {}, {}), shared = price(twice(), plan, {}, {});
   CHECK(shared.whole.forward.total() == own.whole.forward.total());
   CHECK(shared.whole.backward == own.whole.backward);
@@ -114,7 +115,7 @@ TEST_CASE("tensor-parallel ranks sum the gradients of repeated norms once", "[en
   CHECK(p.layer(2).summed == 0);
 }
 
-TEST_CASE("pipeline stages are rejected for layers that repeat weights", "[engine][repeats]") {
+TEST_CASE("pipeline parallelism is rejected for models with repeated layers", "[engine][repeats]") {
   CHECK(flaw(twice(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(six(), {.pp = 2}) == LayoutFlaw::none);
 }

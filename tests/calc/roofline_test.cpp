@@ -142,7 +142,7 @@ TEST_CASE("a device's rate for unaligned matmuls depends on the plan's format", 
   CHECK(bound_rates(d, p).unaligned == 1);
 }
 
-TEST_CASE("an operator's gradient can have a separate launch overhead", "[cost][roofline]") {
+TEST_CASE("an operator's backward can have a separate launch overhead", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(3);
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
@@ -171,7 +171,7 @@ TEST_CASE("operators in a recorded graph have a lower launch overhead, except in
   CHECK(launch(Phase::training, true) == 5);
 }
 
-TEST_CASE("the attention core has a separate rate", "[cost][roofline]") {
+TEST_CASE("the attention core has a separate FLOP rate", "[cost][roofline]") {
   Rates r = rates;
   r.attention = {.forward = FlopsPerSecond(7), .backward = {}};
   r.exposed = 0.5;
@@ -202,7 +202,7 @@ TEST_CASE("the number of elements in 16 bytes of a format ignores the scales of 
   CHECK(in_16_bytes("mxfp8") == 16);
 }
 
-TEST_CASE("in inference, activations that fit in the cache move at its bandwidth, but weights do not",
+TEST_CASE("in inference, activations that fit in the L2 cache move at its bandwidth, but weights do not",
           "[cost][roofline]") {
   Rates r = rates;
   r.cache_bandwidth = BytesPerSecond(40);
@@ -216,7 +216,8 @@ TEST_CASE("in inference, activations that fit in the cache move at its bandwidth
   CHECK(reached(s, cost_of(1, 20, 10, 40), train, Direction::backward_input, r).memory.value == Approx(10));
 }
 
-TEST_CASE("an operator's memory time is at least the time to evaluate its functions", "[cost][roofline]") {
+TEST_CASE("an operator's memory time is at least the time of its exponentials and other functions",
+          "[cost][roofline]") {
   Rates r = rates;
   r.functions = 2;
   const Op act = op_of(Pointwise{.kind = PointwiseKind::activate, .rows = 3, .width = 4});  // 12 or 24 evaluations

@@ -139,7 +139,7 @@ TEST_CASE("a route with a long repeating pattern of positions in nodes counts ev
   CHECK(route(c, {.dp = 8001}, Group::data)[1] == Meeting{1001, 1, 8001});
 }
 
-TEST_CASE("with three network levels, a route counts the parts that each level joins", "[cluster][route]") {
+TEST_CASE("with three network levels, a route counts the parts connected at each level", "[cluster][route]") {
   Cluster c = in_nodes(8);
   c.levels[1].ranks = 32;
   c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(1), .latency = {}});

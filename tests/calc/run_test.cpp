@@ -12,7 +12,7 @@ TEST_CASE("GPT-3 on 1024 GPUs at 140 TFLOP/s with full recomputation takes the p
   CHECK(days(t) == Approx(33.90842));
 }
 
-TEST_CASE("training time is six times parameters times tokens over the devices' rate", "[run]") {
+TEST_CASE("training time is 6 N D over the devices' combined rate", "[run]") {
   CHECK(training_time(1e9, 1e9, 6, 10, FlopsPerSecond(1e15), 0.5).value == Approx(1200));
   CHECK(training_time(1e9, 1e6).value == Approx(1000));
 }

@@ -55,8 +55,9 @@ OpList layer(const Arch& a, Count i, const Step& step = training) {
 
 }  // namespace
 
-// Mixes; r, k, v and out; low ranks; biases; k_k, k_a, r_k; norms of the heads. The share of the values in two layers.
-TEST_CASE("RWKV-7 has the parameters of its modules, and its first layer has no value share", "[engine][rwkv]") {
+// Mixing coefficients; r, k, v and out; low-rank projections; biases; k_k, k_a, r_k; head norms. In two layers also the
+// value residual.
+TEST_CASE("RWKV-7's parameter count matches its modules, and its first layer has no value residual", "[engine][rwkv]") {
   const Parameters p = parameters(rwkv());
   const Count each = 6 * D + 4 * D * W + (5 + 3 + 7) * (D + W) + 2 * W + 3 * W + 2 * W;
   CHECK(p.attention == 3 * each + 2 * (2 * (D + W) + W));
@@ -64,7 +65,7 @@ TEST_CASE("RWKV-7 has the parameters of its modules, and its first layer has no 
   CHECK(p.norm == 3 * 4 * D + 2 * D);
 }
 
-TEST_CASE("a token shift reads a token once for all its mixes and keeps the last one", "[cost][rwkv]") {
+TEST_CASE("a token shift reads each token once for all mixing coefficients and caches the last token", "[cost][rwkv]") {
   const Shift s{.sequences = 2, .queries = 3, .width = 5, .mixes = 6};
   const Pricing p{};
   CHECK(learned(Shape(s)).total == 30);
@@ -78,7 +79,8 @@ TEST_CASE("a token shift reads a token once for all its mixes and keeps the last
   CHECK(forward(s, cached).moved.cache == 2.0 * 2 * 2 * 5);  // read and written, for two sequences
 }
 
-TEST_CASE("a sequence has a state per head, and the last token of both shifts on every rank", "[engine][rwkv]") {
+TEST_CASE("a sequence's state is sharded by heads, and the last tokens of both shifts are on every rank",
+          "[engine][rwkv]") {
   const Arch a = rwkv();
   const auto bytes = [](Count heads) { return Bytes(3 * (4 * heads * 10 * 10 + 2 * 2 * D)); };
   CHECK(cache_bytes(a, {}, 100) == bytes(6));
@@ -117,7 +119,7 @@ TEST_CASE("shared values are live from the first layer to the last, even in a de
   CHECK(pass_workspace(step) >= step.layer(1).alive.forward + Bytes(2 * 4 * W));
 }
 
-TEST_CASE("tensor ranks mix all tokens, shard the heads, and sum the gradients of mixes and low ranks",
+TEST_CASE("tensor-parallel ranks replicate token shifts, shard heads and sum replicated weights' gradients",
           "[tensor][rwkv]") {
   const Arch a = rwkv();
   CHECK(names(cut(layer(a, 1), {.tp = 2})) ==
@@ -128,14 +130,15 @@ TEST_CASE("tensor ranks mix all tokens, shard the heads, and sum the gradients o
   const OpList mine = cut(layer(a, 1), {.tp = 2});
   Count learned_here = 0;
   for (const Op& op : mine) learned_here += learned(op.shape).total;
-  const Count whole = 7 * D + D * (5 + 3 + 7 + 2) + 4 * D;  // mixes, low ranks, norms
+  const Count whole = 7 * D + D * (5 + 3 + 7 + 2) + 4 * D;  // mixing coefficients, low-rank projections, norms
   const Count cut = 4 * D * W + (5 + 3 + 7 + 2) * W + 3 * W + 5 * W + 2 * D * 96;
   CHECK(learned_here == whole + cut / 2);
   CHECK(summed_over_tensor_ranks(layer(a, 1), {.tp = 2}) == 7 * D + D * (5 + 3 + 7 + 2));
   CHECK(summed_over_tensor_ranks(layer(a, 1), {.tp = 2, .sp = true}) == whole);
 }
 
-TEST_CASE("pipeline stages and context ranks are rejected, since values or states would cross them", "[layout][rwkv]") {
+TEST_CASE("RWKV-7 rejects pipeline and context parallelism, and degrees that do not divide its heads",
+          "[layout][rwkv]") {
   CHECK(flaw(rwkv(), {.pp = 2}) == LayoutFlaw::pipeline_state);
   CHECK(flaw(rwkv(), {.cp = 2}) == LayoutFlaw::context_state);
   CHECK(flaw(rwkv(), {.tp = 4}) == LayoutFlaw::heads);

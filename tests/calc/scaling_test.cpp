@@ -69,7 +69,7 @@ TEST_CASE("the exponents of Chinchilla's first two approaches round to the print
   CHECK(chinchilla2.params_exponent == Approx(4 / (4 + std::log10(292.0e12 / 20.0e9))).margin(5e-6));
 }
 
-TEST_CASE("a budget, its parameters and its tokens lead to the same optimum", "[scaling]") {
+TEST_CASE("the optimum is the same whether its budget, parameters or tokens are given", "[scaling]") {
   for (const Fit& f : fits()) {
     const Optimum o = optimum_for_compute(f, 3e22);
     CHECK(optimum_for_params(f, o.params).compute == Approx(3e22));
@@ -90,7 +90,7 @@ TEST_CASE("20 tokens per parameter give N = sqrt(C / 120), and other ratios scal
   CHECK(optimum_for_params(rule_of_thumb(200), 1e9).tokens == Approx(2e11));
 }
 
-TEST_CASE("a fit is found by its name and cites its source", "[scaling]") {
+TEST_CASE("a scaling-law fit is found by its name and cites its source", "[scaling]") {
   for (const Fit& f : fits()) {
     REQUIRE(fit(name(f)).has_value());
     CHECK(source(*fit(name(f))) == source(f));
@@ -110,7 +110,7 @@ TEST_CASE("Kaplan's laws give the loss as a function of each single resource", "
   CHECK(kaplan_critical_batch(1) == 2e8);
 }
 
-TEST_CASE("Kaplan's optimum is 1.3e9 parameters at a PF-day and spends the rest on tokens", "[scaling]") {
+TEST_CASE("Kaplan's optimum is 1.3e9 parameters at one PF-day and spends the rest on tokens", "[scaling]") {
   const Optimum o = optimum_for_compute(kaplan, pf_day);
   CHECK(o.params == Approx(1.3e9));
   CHECK(o.tokens == Approx(pf_day / 7.8e9));

@@ -65,9 +65,11 @@ OpList layer(const Arch& a) {
 
 }  // namespace
 
-// Inputs kept: for the mixes' low rank, five matmuls with one mix each, the decay's second matmul and the output; for
-// the MLP's two matmuls with one mix each and its third. Also kept: the gradients of all results.
-TEST_CASE("every matmul on a token shift keeps its own mix until its deferred weight gradient", "[engine][scan]") {
+// Saved inputs: of the low-rank projection of the mixing coefficients, five matmuls with a mixed input each, the
+// decay's second matmul and the output; of the MLP's two matmuls with a mixed input each and its third. Also the
+// gradients of all results.
+TEST_CASE("every matmul after a token shift holds its mixed input until its deferred weight gradient",
+          "[engine][scan]") {
   constexpr Count W = H * P, F = 96, R = 5, M = 5 * 3;
   Plan p;
   p.seq = tokens;
@@ -77,7 +79,7 @@ TEST_CASE("every matmul on a token shift keeps its own mix until its deferred we
   CHECK(price(rwkv6(true), p, {}, {}).layer(0).for_weights == Bytes(2 * tokens * (mixer + mlp)));
 }
 
-TEST_CASE("scans have the parameters of their modules", "[engine][scan]") {
+TEST_CASE("parameter counts of layers with scans match their modules", "[engine][scan]") {
   constexpr Count W = H * P;
   // x, gate, out; the convolution; step, B, C; the step of each head and its bias, A, D; norms.
   CHECK(parameters(mamba_heads()).attention == 3 * (3 * D * W + 4 * W + W * (5 + 2 * N) + 5 * H + 3 * H + 5 + 2 * N));
@@ -85,14 +87,14 @@ TEST_CASE("scans have the parameters of their modules", "[engine][scan]") {
   CHECK(parameters(rg_lru()).attention == 3 * (3 * D * W + 2 * W + D + 5 * W + 2 * (H * P * P + W) + W));
   // q, k; v, gate, out; two gates per head with biases; a norm of each head.
   CHECK(parameters(mlstm()).attention == 3 * (2 * D * H * N + 3 * D * W + 2 * (D * H + H) + W));
-  // Mixes; r, k, v, gate, out; the ranks of mixes and decays; bias, bonus; norms of the heads.
+  // Mixing coefficients; r, k, v, gate, out; low-rank projections of mixes and decays; bias, bonus; head norms.
   CHECK(parameters(rwkv6(true)).attention == 3 * (6 * D + 5 * D * W + 2 * 5 * 3 * D + 5 * (D + W) + W + W + 2 * W));
   CHECK(parameters(rwkv6(false)).attention == 3 * (4 * D + 5 * D * W + 2 * W + 2 * W));
   CHECK(parameters(rwkv6(false)).mlp == 3 * (2 * D * 96 + D * D + 2 * D));
   for (const Arch& a : all()) CHECK(textbook::parameters(a).total() == parameters(a).total);
 }
 
-TEST_CASE("a sequence has the scan states of all heads, divided across ranks", "[engine][scan]") {
+TEST_CASE("a sequence's scan states cover all heads and are sharded across ranks", "[engine][scan]") {
   const auto bytes = [](const Arch& a, Count tp) { return cache_bytes(a, {}, 100, {.tp = tp}).value; };
   for (const Count tp : {1, 2}) {
     const Count h = H / tp, w = h * P;
@@ -155,7 +157,8 @@ TEST_CASE("RG-LRU takes a multiply-add per channel and token, and mLSTM's normal
   CHECK(forward(lstm, p).executed == Flops(4 * 10 * H * N * (P + 1) + 2 * 2 * 25 * H * (N + P + 1)));
 }
 
-TEST_CASE("a shift reads its added input, and a shift that reads another's cached token caches none", "[cost][scan]") {
+TEST_CASE("a token shift reads its additional input; one that shares another's cached token caches none",
+          "[cost][scan]") {
   const Shift moved{.sequences = 2, .queries = 3, .width = 5, .mixes = 4, .moved = true};
   const Shift peeks{.sequences = 2, .queries = 3, .width = 5, .peeks = true};
   Pricing p{};
@@ -167,7 +170,7 @@ TEST_CASE("a shift reads its added input, and a shift that reads another's cache
   CHECK(forward(peeks, p).moved.cache == 2.0 * 2 * 5);  // read, and not written
 }
 
-TEST_CASE("tensor ranks shard the heads of scans, their gates and parameters", "[tensor][scan]") {
+TEST_CASE("tensor-parallel ranks shard scan heads, their gates and their parameters", "[tensor][scan]") {
   for (const Arch& a : all()) {
     Count whole = 0, mine = 0, same = 0;
     for (const Op& op : layer(a)) {

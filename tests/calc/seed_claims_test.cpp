@@ -1,5 +1,5 @@
 /// Figures of Goon's third stage, recomputed, with the correct value for each misprint. docs/seeds.md has the same list
-/// in words. Places are Goon's equations and sections.
+/// as tables. Test names refer to Goon's equations and sections.
 
 #include <cmath>
 

@@ -41,7 +41,7 @@ TEST_CASE("a decode step transfers the offloaded share of its blocks over the li
   CHECK(more == Approx(blocks / 2 / way).epsilon(1e-9));
 }
 
-TEST_CASE("a decode step transfers only the offloaded experts that it reaches", "[offload][infer]") {
+TEST_CASE("a decode step transfers only the offloaded experts that its tokens are routed to", "[offload][infer]") {
   const Arch a = mixtral_8x7b();
   const Plan all = offloading({.experts = {1, 1}}), none = offloading({});
   const double reached = 8 * (1 - 0.75 * 0.75 * 0.75 * 0.75);  // experts reached by 4 tokens, 2 of 8 each

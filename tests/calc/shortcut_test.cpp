@@ -43,7 +43,8 @@ TEST_CASE("a shortcut block has two attentions, two MLPs and one mixture of expe
   CHECK(cache_elements_per_token(shortcut()) == 3 * 2 * 2 * 64);
 }
 
-TEST_CASE("a token visits only the chosen experts that have weights", "[parameters][cost]") {
+TEST_CASE("zero experts reduce a token's active parameters and the expected number of active experts",
+          "[parameters][cost]") {
   const Arch a = shortcut();
   const Parameters p = parameters(a);
   const Count one = 3 * 3 * 64 * 32;  // an expert of every layer
@@ -57,7 +58,7 @@ TEST_CASE("a token visits only the chosen experts that have weights", "[paramete
   CHECK(groups_touched(shape_of<Linear>(ops, "mlp.expert_up")) == Approx(8 * (1 - std::pow(0.75, 10))));
 }
 
-TEST_CASE("the mean number of experts with weights is rounded up", "[parameters]") {
+TEST_CASE("the mean number of selected experts that have weights is rounded up", "[parameters]") {
   CHECK(Moe{.experts = 8, .top_k = 3, .zero_experts = 4, .layers = {}}.visited() == 2);
   CHECK(Moe{.experts = 8, .top_k = 3, .zero_experts = 5, .layers = {}}.visited() == 2);  // 24/13
   CHECK(Moe{.experts = 8, .top_k = 3, .layers = {}}.visited() == 3);

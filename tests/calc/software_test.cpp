@@ -103,7 +103,7 @@ TEST_CASE("a faster device or link never makes an estimate slower", "[software]"
   CHECK(tried > 200);
 }
 
-TEST_CASE("an estimate's task schedule is as long as the sum of the estimate's time parts", "[software][events]") {
+TEST_CASE("the makespan of an estimate's tasks equals the sum of the estimate's time parts", "[software][events]") {
   Cases cases(62);
   for (int i = 0; i < 500; ++i) {
     const ClusterCase c = any_case(cases);
@@ -141,7 +141,7 @@ TEST_CASE("software without overheads reaches the bound", "[software]") {
   }
 }
 
-TEST_CASE("kernel submission by the host overlaps with the device, so the slower one determines the time",
+TEST_CASE("kernel launches on the host overlap with the device, and the slower of the two sets the time",
           "[software]") {
   ClusterCase c = alone();
   const double device_time = run(c).estimate.total().value - run(c).estimate[Part::optimizer].value;
@@ -161,7 +161,7 @@ TEST_CASE("kernel submission by the host overlaps with the device, so the slower
   CHECK(both < 2 * device_time);
 }
 
-TEST_CASE("the host's own part of a step is added once", "[software]") {
+TEST_CASE("the host's fixed time per step is added once", "[software]") {
   ClusterCase c = alone();
   c.plan.global_batch = 8;
   const double without = run(c).estimate.total().value;
@@ -169,7 +169,8 @@ TEST_CASE("the host's own part of a step is added once", "[software]") {
   CHECK(run(c).estimate.total().value == Approx(without + 3).epsilon(1e-12));
 }
 
-TEST_CASE("element-wise kernels that move twice the bytes take twice the time", "[software]") {
+TEST_CASE("an element-wise overhead factor of 2 doubles element-wise time, and one below 1 has no effect",
+          "[software]") {
   ClusterCase c = alone();
   const StepTime once = run(c).estimate;
   c.cluster.device.achieved.software.elementwise = c.cluster.device.achieved.software.norm = 2;
@@ -180,7 +181,7 @@ TEST_CASE("element-wise kernels that move twice the bytes take twice the time", 
   CHECK(run(c).estimate[Part::elementwise] == once[Part::elementwise]);
 }
 
-TEST_CASE("a collective takes a start-up time and a latency per round, and part of each level's bandwidth",
+TEST_CASE("a collective adds a start-up time and a latency per round, at a fraction of the link bandwidth",
           "[software][exchange]") {
   Cluster c = device(1e12, 1e11, 8e9, 0);
   c.levels[0].ranks = 4;

@@ -94,8 +94,7 @@ TEST_CASE("sequence parallelism shards the tokens of the embedding's positions, 
   }
 }
 
-TEST_CASE("a rank's router, dispatch, combination and sums of branches are as wide as the model",
-          "[contract][tensor]") {
+TEST_CASE("a rank's router, dispatch, combination and residual sums have the full hidden size", "[contract][tensor]") {
   Arch a = even_moe();
   a.moe.shared_gate = true;
   a.block = BlockKind::parallel;
@@ -108,7 +107,7 @@ TEST_CASE("a rank's router, dispatch, combination and sums of branches are as wi
   }
 }
 
-TEST_CASE("ranks of an absorbed core reduce only gradients of low-rank rows and of the shared key",
+TEST_CASE("with an absorbed core, ranks reduce only gradients of low-rank rows and of the shared key",
           "[contract][tensor]") {
   Step s = training;
   s.absorbed = true;
@@ -118,7 +117,7 @@ TEST_CASE("ranks of an absorbed core reduce only gradients of low-rank rows and 
   CHECK(numbers == 16 * (24 + 32 + 8 + 64));  // normed q rank, normed KV rank, shared key, the MLP's input
 }
 
-TEST_CASE("the work of a pass is the sum of every layer and the head", "[contract][work]") {
+TEST_CASE("the FLOPs of a pass are the sum over all layers and the head", "[contract][work]") {
   // Per layer q and out 64 x 128, k and v 64 x 64, three matrices of 64 x 128; 16 tokens. Cores: 2 sequences of 16
   // heads, 2 (8 + 8) per pair; flash computes 36 of 64 pairs.
   const Flops matmuls(3 * 2 * 16 * (2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128)), head(2 * 16 * 512 * 64);

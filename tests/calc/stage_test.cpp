@@ -34,7 +34,7 @@ TEST_CASE("skipping rounds of an automatic schedule does not change the bytes ke
       }
 }
 
-TEST_CASE("the fullest stage is the first one with the highest peak", "[train]") {
+TEST_CASE("among stages with equal peaks, the first is reported as the fullest", "[train]") {
   Arch a = even();
   a.layers = 8;
   Plan plan;

@@ -63,7 +63,7 @@ TEST_CASE("on equal devices a decode step takes one device's time plus one messa
   CHECK(staged == Approx(alone + message).epsilon(1e-12));
 }
 
-TEST_CASE("each layer runs at the bandwidth of its own device", "[stages]") {
+TEST_CASE("each layer runs at the bandwidth of the device that holds it", "[stages]") {
   const Cluster fast = device(1e18, 3e12, 1e18), slow = device(1e18, 1e12, 1e18);
   const Arch a = five_layers();
   const Layout l = of_two_stages();
@@ -74,7 +74,7 @@ TEST_CASE("each layer runs at the bandwidth of its own device", "[stages]") {
   CHECK(seconds(fast, slow) + seconds(slow, fast) == Approx(seconds(fast, fast) + seconds(slow, slow)));
 }
 
-TEST_CASE("a message between unlike devices takes the slower of their links", "[stages]") {
+TEST_CASE("a message between different devices uses the slower of their links", "[stages]") {
   const Cluster fast = device(1e18, 1e18, 450e9), slow = device(1e18, 1e18, 45e9);
   const Arch a = five_layers();
   const Layout l = of_two_stages();
@@ -83,7 +83,7 @@ TEST_CASE("a message between unlike devices takes the slower of their links", "[
     CHECK(decode(a, {}, l, split_after_two(first, second), 100).bound.communication.value == Approx(message));
 }
 
-TEST_CASE("the time of a generation in stages is the sum of its passes", "[stages]") {
+TEST_CASE("the generation time of a pipeline is the sum of its passes", "[stages]") {
   const Cluster one = device(989.4e12, 3.35e12, 450e9), other = device(100e12, 1e12, 450e9);
   const Arch a = five_layers();
   Plan p;

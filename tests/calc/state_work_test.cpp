@@ -25,7 +25,7 @@ const Pricing train{};
 
 }  // namespace
 
-TEST_CASE("a token-by-token state takes a matmul to update and one to read, or two reads under the delta rule",
+TEST_CASE("a recurrent state takes one matmul to update and one to read; the delta rule reads it twice",
           "[cost][state]") {
   const Cost ssm = forward(shape(StateRule::state_space, 0), train), delta = forward(shape(StateRule::delta, 0), train);
   CHECK(ssm.executed == Flops(4 * rows * state));
@@ -39,7 +39,7 @@ TEST_CASE("a token-by-token state takes a matmul to update and one to read, or t
   CHECK(backward(shape(StateRule::delta, 0), train).model == Flops(16 * rows * state));
 }
 
-TEST_CASE("a state with separate removal and insertion keys is read and updated with each of them", "[cost][state]") {
+TEST_CASE("a state with separate removal and insertion keys is read and updated with each key", "[cost][state]") {
   const Cost rwkv = forward(shape(StateRule::removal, 0), train);
   CHECK(rwkv.executed == Flops(8 * rows * state));
   CHECK(rwkv.model == Flops(10 * rows * state));  // plus the decay
@@ -53,7 +53,7 @@ TEST_CASE("a state with separate removal and insertion keys is read and updated 
   CHECK(backward(shape(StateRule::removal, 4), train).executed == Flops(static_cast<Int128>(3 * done - reading)));
 }
 
-TEST_CASE("chunks of four tokens multiply 4 x 4 scores, and a last chunk of two tokens only 2 x 2", "[cost][state]") {
+TEST_CASE("chunks of four tokens compute 4 x 4 scores, and a last chunk of two tokens only 2 x 2", "[cost][state]") {
   const Count places = sequences * (4 * 4 + 4 * 4 + 2 * 2);
   const Count ssm = 2 * places * groups * n + 2 * places * heads * p + 4 * rows * state;
   const Count delta = 4 * places * heads * (n + p) + 6 * rows * state;
@@ -64,7 +64,7 @@ TEST_CASE("chunks of four tokens multiply 4 x 4 scores, and a last chunk of two 
   CHECK(backward(shape(StateRule::delta, 4), train).executed == Flops(static_cast<Int128>(3 * delta - reading)));
 }
 
-TEST_CASE("a chunk is cut to the sequence length, and a single token takes the recurrent form", "[cost][state]") {
+TEST_CASE("a chunk is shortened to the sequence length, and a single token uses the recurrent form", "[cost][state]") {
   for (const StateRule rule : {StateRule::state_space, StateRule::delta}) {
     CHECK(forward(shape(rule, 64), train).executed == forward(shape(rule, queries), train).executed);
     LinearAttention one = shape(rule, 64);

@@ -79,7 +79,7 @@ Count learned_of(const OpList& ops) {
 
 }  // namespace
 
-TEST_CASE("a single tensor rank leaves a block unchanged", "[contract][tensor]") {
+TEST_CASE("tensor parallelism over a single rank leaves a block unchanged", "[contract][tensor]") {
   const OpList whole = first_block(even(), training), same = first_block(even(), training, {1, true});
   REQUIRE(whole.size() == same.size());
   for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i].shape == same[i].shape);
@@ -110,7 +110,7 @@ TEST_CASE("the head's matmul and its loss are sharded over the vocabulary", "[co
         512 / 8);
 }
 
-TEST_CASE("a rank's share of a vocabulary that the ranks do not divide is rounded up", "[contract][tensor]") {
+TEST_CASE("a rank's share of an indivisible vocabulary is rounded up", "[contract][tensor]") {
   Arch a = even();
   a.vocabulary = 515;  // 515 / 8 = 64.4
   const Layout tp{8, false};
@@ -172,7 +172,7 @@ TEST_CASE("qk-norms are sharded by heads, and their weights only if they are not
   CHECK(shape_of<Norm>(ops, "attn.q_norm").weights == 4 * 8);
 }
 
-TEST_CASE("weights over all ranks minus their replicas equal the model's", "[contract][tensor]") {
+TEST_CASE("all ranks' weights minus their replicated copies add up to the model's", "[contract][tensor]") {
   Arch a = even();
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = a.head_bias = true;
   const Count d = 64, layers = 3;
@@ -194,7 +194,8 @@ TEST_CASE("weights over all ranks minus their replicas equal the model's", "[con
   CHECK(8 * learned_of(first_block(even_latent(), training, {8, false})) - 7 * (down + norms) == learned_of(latent));
 }
 
-TEST_CASE("a rank routes its part of the sequence and saves router values only for that part", "[contract][tensor]") {
+TEST_CASE("under sequence parallelism, a rank runs the router and saves its values for its tokens only",
+          "[contract][tensor]") {
   const Count tokens = training.tokens(), experts = 8, top_k = 2;
   const auto saved = [](const OpList& ops) {
     Bytes all;
@@ -240,7 +241,8 @@ TEST_CASE("a parallel block has one all-reduce forward and one per norm backward
   CHECK(e.backward == 2);  // each norm's weights need the whole gradient of its output
 }
 
-TEST_CASE("sequence parallelism gathers before, scatters after and re-gathers the saved inputs", "[contract][tensor]") {
+TEST_CASE("sequence parallelism gathers inputs, scatters outputs and re-gathers saved inputs in backward",
+          "[contract][tensor]") {
   const Communicated e = communicated(first_block(even(), training, {4, true}));
   CHECK(e.forward == 4);  // 2 all-gathers, 2 reduce-scatters
   CHECK(e.backward == 4);
@@ -249,7 +251,7 @@ TEST_CASE("sequence parallelism gathers before, scatters after and re-gathers th
   CHECK(e.backward_numbers == (4 + 2) * tokens * 64);
 }
 
-TEST_CASE("sequence parallelism shards only the tokens of norms, sums and dropout", "[contract][tensor]") {
+TEST_CASE("sequence parallelism shards tokens only in norms, residual sums and dropout", "[contract][tensor]") {
   Step dropping = training;
   dropping.dropout = true;
   const OpList ops = first_block(even(), dropping, {4, true});
@@ -261,7 +263,7 @@ TEST_CASE("sequence parallelism shards only the tokens of norms, sums and dropou
   CHECK(shape_of<Attention>(ops, "attn.core").queries == 8);
 }
 
-TEST_CASE("sequence parallelism shards the tokens of a latent block's norms and of the table's projections",
+TEST_CASE("sequence parallelism shards tokens in a latent block's norms and in the table's projections",
           "[contract][tensor]") {
   const OpList block = first_block(even_latent(), training, {4, true});
   CHECK(shape_of<Norm>(block, "attn.q_norm").rows == tokens / 4);
@@ -273,7 +275,7 @@ TEST_CASE("sequence parallelism shards the tokens of a latent block's norms and 
   CHECK(shape_of<Linear>(split_tensor(head_ops(narrow, training), four), "head.project").rows == tokens / 4);
 }
 
-TEST_CASE("a shared expert's gate runs on whole tokens, since it scales values that are not yet summed",
+TEST_CASE("a shared expert's gate runs on all tokens and scales rows of full width on every rank",
           "[contract][tensor]") {
   Arch a = even_moe();
   a.moe.shared_experts = 1;
@@ -314,7 +316,8 @@ TEST_CASE("a mixture of experts has the collectives of a dense MLP", "[contract]
   CHECK(e.backward_numbers == 2 * tokens * 64);
 }
 
-TEST_CASE("latent attention reduces gradients of its low ranks, and of the shared key once", "[contract][tensor]") {
+TEST_CASE("latent attention all-reduces gradients of its latent rows and of the shared key in backward",
+          "[contract][tensor]") {
   // Backward: gradients of the normed q rank 24, of the normed KV rank 32 and of the 8 shared key elements, to which
   // each rank's heads contribute; and of the MLP's input 64.
   const Communicated e = communicated(first_block(even_latent(), training, {4, false}));
@@ -322,7 +325,7 @@ TEST_CASE("latent attention reduces gradients of its low ranks, and of the share
   CHECK(e.backward_numbers == tokens * (24 + 32 + 8 + 64));
 }
 
-TEST_CASE("a rank's share of tokens that the ranks do not divide is rounded up", "[contract][tensor]") {
+TEST_CASE("a rank's share of an indivisible number of tokens is rounded up", "[contract][tensor]") {
   const Step odd{.sequences = 1, .queries = 9, .training = true};
   CHECK(shape_of<Norm>(first_block(even(), odd, {4, true}), "attn.norm").rows == 3);
 }

@@ -27,7 +27,7 @@ constexpr Count b = 3, s = 16, d = 24, a = 4;
 
 }  // namespace
 
-TEST_CASE("with dropout a layer saves the seed formula's bytes, even if only the minimum is stored", "[textbook]") {
+TEST_CASE("with dropout, a layer saves the bytes of Goon's formula under both softmax storage options", "[textbook]") {
   const Count p = GENERATE(2, 4);
   LayerActivations l = seed_layer(b, s, d, a, p);
   const SeedActivations seed{
@@ -37,7 +37,7 @@ TEST_CASE("with dropout a layer saves the seed formula's bytes, even if only the
   CHECK(layer_activations(l) == seed_activations(seed));
 }
 
-TEST_CASE("without dropout, the seed's formula counts the scores twice although they are stored once", "[textbook]") {
+TEST_CASE("without dropout, Goon's formula counts the scores twice although one copy suffices", "[textbook]") {
   LayerActivations l = seed_layer(b, s, d, a, 2);
   l.attention_dropout = false;
   const Fraction twice = layer_activations(l);
@@ -45,7 +45,7 @@ TEST_CASE("without dropout, the seed's formula counts the scores twice although 
   CHECK(layer_activations(l) + Fraction(2 * a * s * b * s) == twice);
 }
 
-TEST_CASE("Korthikanti's rows equal the seed's formula for a tensor-parallel block at two bytes per value",
+TEST_CASE("Korthikanti's table equals Goon's formula for a tensor-parallel block at two bytes per value",
           "[textbook]") {
   const Count t = GENERATE(1, 2, 4);
   const bool sp = GENERATE(false, true);
@@ -133,7 +133,7 @@ TEST_CASE("the head's rank saves norm input, head input and float32 logits", "[t
   CHECK(logits_activations(b, s, 100, 2) == Fraction(2 * b * s * 100));
 }
 
-TEST_CASE("a layer of experts saves its token copies, and more with a capacity factor", "[textbook]") {
+TEST_CASE("an MoE layer saves its dispatched token copies, and more with a capacity factor", "[textbook]") {
   MoeActivations m{.batch = 1,
                    .seq = 2,
                    .hidden = 10,

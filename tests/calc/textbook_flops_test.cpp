@@ -33,7 +33,7 @@ Arch gpt3_padded() {
 
 }  // namespace
 
-TEST_CASE("exact pair counts match a brute-force count", "[textbook]") {
+TEST_CASE("exact query-key pair counts match a brute-force count", "[textbook]") {
   const Count seq = GENERATE(1, 2, 7, 16), past = GENERATE(0, 1, 5, 20), window = GENERATE(0, 1, 4, 7, 100);
   CHECK(attention_pairs(AttentionFlops::causal_exact, seq, past, {window}) ==
         Fraction(counted_pairs(seq, past, window)));
@@ -97,7 +97,7 @@ TEST_CASE("decoding token by token costs as much as a prefill under the exact co
   CHECK(steps == forward_flops(arch, {.batch = 3, .seq = 12, .pairs = AttentionFlops::causal_exact}).total());
 }
 
-TEST_CASE("only layers with a window save FLOPs", "[textbook]") {
+TEST_CASE("only layers with a sliding window save FLOPs", "[textbook]") {
   Arch a = test::tiny_llama();
   const PassShape pass{.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_exact};
   const Flops full = forward_flops(a, pass).core;
@@ -165,7 +165,7 @@ TEST_CASE("6 N D omits the attention core and counts parameters outside of matmu
   CHECK(six_nd(parameters(a).total(), tokens) + 3 * f.core == train_flops(f) + six_nd(no_matmul, tokens));
 }
 
-TEST_CASE("the seed's total FLOPs are three forward passes of a GPT without its head", "[textbook]") {
+TEST_CASE("Goon's training FLOPs are three forward passes of a GPT without its head", "[textbook]") {
   // Goon (3.2)
   Arch a = test::gpt3();
   const ForwardFlops f = forward_flops(a, {.batch = 2, .seq = 2048, .head = Head::none});

@@ -21,7 +21,7 @@ TEST_CASE("ranks beyond the number of KV heads replicate a head, and latent rows
   CHECK(kv_bytes_per_token(test::tiny_latent(), 2, 4) == Bytes(2 * 2 * (13 + 2)));
 }
 
-TEST_CASE("a quantized cache stores a scale per head vector", "[textbook]") {
+TEST_CASE("a quantized cache stores one scale per head and token", "[textbook]") {
   CHECK(kv_bytes_per_token(test::tiny_llama(), 1, 1, 4) == Bytes(2 * 2 * 3 * (5 + 4)));
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("one decode step costs two FLOPs per weight and four per cached elemen
   CHECK(decode_flops(a, 5, 9) == Flops(5 * (2 * matmul_parameters(a) + 4 * 2 * 30 * 9)));
 }
 
-TEST_CASE("one token touches k experts, and many tokens touch all experts", "[textbook]") {
+TEST_CASE("one token is routed to k experts, and many tokens reach all experts", "[textbook]") {
   CHECK(experts_touched(8, 2, 1) == Approx(2));
   CHECK(experts_touched(8, 2, 2) == Approx(2 + 2 * 0.75));
   CHECK(experts_touched(8, 2, 1000) == Approx(8));
@@ -58,7 +58,7 @@ TEST_CASE("a dense pass reads every weight outside the token embedding, plus one
   CHECK(weight_bytes_read(gpt, 5, 2) == Approx(2 * (parameters(gpt).total() - 19 * 22 + 5 * 2 * 22)));
 }
 
-TEST_CASE("a mixture of experts reads the experts that its tokens visit", "[textbook]") {
+TEST_CASE("an MoE pass reads only the experts that its tokens are routed to", "[textbook]") {
   const Arch a = test::tiny_moe();
   const double others = static_cast<double>(parameters(a).total() - 103 * 26 - 8 * 3 * 26 * 7);
   CHECK(weight_bytes_read(a, 1, 1) == Approx(others + 26 + 2 * 3 * 26 * 7));
@@ -76,7 +76,7 @@ TEST_CASE("small decode steps are memory-bound, and large prefills compute-bound
   CHECK(prefill_seconds(a, prompt, 2, h100) == Approx(flops / 989.5e12));
 }
 
-TEST_CASE("limits are rounded down and never negative", "[textbook]") {
+TEST_CASE("capacity limits are rounded down and never negative", "[textbook]") {
   const Capacity room{.memory = 1000, .devices = 2, .weights = 500, .reserve = 100, .utilization = 0.9};
   CHECK(max_batch(room, 10, 11) == 10);  // (1800 - 600) / 110
   CHECK(max_context(room, 10, 11) == 10);
@@ -108,7 +108,7 @@ TEST_CASE("a full server serves as many requests at a time as it has slots", "[t
   CHECK(serving_tokens_per_second(s) == Approx(300 * requests_per_second(s)));
 }
 
-TEST_CASE("without prefill, a crowded server's token rate nears its bandwidth over a sequence's mean cache",
+TEST_CASE("without prefill, the token rate of full batches approaches bandwidth / mean cache per sequence",
           "[textbook]") {
   const Serving s{.batch = 1'000'000, .prompt = 100, .generated = 99, .fixed = 0.01, .per_context_token = 1e-6};
   CHECK(serving_tokens_per_second(s) == Approx(1 / (150 * 1e-6)).epsilon(1e-3));

@@ -98,7 +98,7 @@ TEST_CASE("interleaving keeps more micro-batches in flight on the first rank, up
   CHECK(in_flight(Schedule::dualpipe, 4, 100, 0) == Fraction(5));
 }
 
-TEST_CASE("tensor parallelism sends four ring all-reduces per layer, with the volume of the collective", "[textbook]") {
+TEST_CASE("tensor parallelism sends the volume of four ring all-reduces per layer", "[textbook]") {
   const TensorParallelLayer l{.batch = 2, .seq = 3, .hidden = 5, .precision = 2, .ranks = 4};
   const ByteFraction one = collective_volume(CollectiveOp::all_reduce, CollectiveAlgorithm::ring, Bytes(60), 4);
   CHECK(tensor_parallel_train(l) == Fraction(4) * Fraction(one.numerator.value, one.denominator));
@@ -129,7 +129,7 @@ TEST_CASE("context parallelism sends keys and values, or heads under Ulysses", "
   CHECK(context_parallel_train(alone, ContextMethod::ring) == Fraction(0));
 }
 
-TEST_CASE("expert parallelism sends only rows of experts on other ranks", "[textbook]") {
+TEST_CASE("expert parallelism sends only rows for experts on other ranks", "[textbook]") {
   CHECK(expert_parallel_forward(10, 8, 2, 4, 1, 2) == Fraction(10 * 2 * 8 * 3 * 3 / 4));
   CHECK(expert_parallel_forward(10, 8, 2, 1, 1, 2) == Fraction(0));
 }

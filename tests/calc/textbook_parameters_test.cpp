@@ -26,7 +26,7 @@ TEST_CASE("a tiny Llama's parameters match a hand count", "[textbook]") {
   CHECK(s.position == 0);
 }
 
-TEST_CASE("latent attention has a low rank for queries, one for keys and values, and norms on both", "[textbook]") {
+TEST_CASE("latent attention counts low-rank query and key-value projections, each with a norm", "[textbook]") {
   const Count q = 26 * 17 + 17 + 17 * 6 * (5 + 2);
   const Count kv = 26 * (13 + 2) + 13 + 13 * 6 * (5 + 3);
   CHECK(attention_parameters(test::tiny_latent()) == q + kv + 6 * 3 * 26);
@@ -56,7 +56,7 @@ TEST_CASE("Llama's closed form equals the general parameter count of Llama's arc
   CHECK(llama_parameters(16, 2048, 32, 8, 64, 8192, 128256, true) == 1235814400);  // Llama-3.2-1B
 }
 
-TEST_CASE("each bias, norm and sink adds exactly its own parameters", "[textbook]") {
+TEST_CASE("each bias, norm and sink adds exactly its parameter count", "[textbook]") {
   const Arch plain = test::tiny_llama();
   const Count before = parameters(plain).total();
   const auto added = [&](auto change) {
@@ -103,7 +103,7 @@ TEST_CASE("Kaplan's N excludes the tables and the head, and nanoGPT's N only the
   CHECK(nanogpt_parameters(a) == parameters(a).total() - 19 * 22);
 }
 
-TEST_CASE("matmul weights are the matrices of active experts and the head, tied or not", "[textbook]") {
+TEST_CASE("matmul weights count active experts and the head, tied or not", "[textbook]") {
   CHECK(matmul_parameters(test::tiny_gpt()) == 3 * (4 * 22 * 22 + 2 * 22 * 47) + 101 * 22);
   const Count attention = 2 * 26 * 30 + 2 * 26 * 15;
   CHECK(matmul_parameters(test::tiny_moe()) ==
@@ -122,7 +122,7 @@ TEST_CASE("Adafactor keeps row and column factors of a matrix, and every element
   CHECK(adafactor_numbers(a) == 3 * (attention + mlp + 4 * 22) + 2 * 22 + (101 + 22) + (19 + 22));
 }
 
-TEST_CASE("exact numbers throw Overflow if they no longer fit", "[textbook]") {
+TEST_CASE("exact integers throw Overflow when a result does not fit", "[textbook]") {
   const Exact big = Exact(Count{1} << 62) * (Count{1} << 62);
   CHECK_THROWS_AS(big * big, Overflow);
   CHECK_THROWS_AS(big.count(), Overflow);

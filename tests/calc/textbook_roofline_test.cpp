@@ -15,12 +15,12 @@ TEST_CASE("a matmul moves each operand once", "[textbook]") {
   CHECK(gemm_intensity(g) == Approx(210.0 / 137));
 }
 
-TEST_CASE("the seed's arithmetic intensity equals that of a square matrix", "[textbook]") {
+TEST_CASE("Goon's arithmetic intensity equals the intensity of a matmul with a square matrix", "[textbook]") {
   // Goon (D.1), its factor 2 restored
   CHECK(seed_matmul_intensity(2, 3, 5, 2) == Approx(gemm_intensity({.m = 6, .n = 5, .k = 5})));
 }
 
-TEST_CASE("at the critical batch compute takes as long as memory", "[textbook]") {
+TEST_CASE("at the critical batch size, compute takes as long as memory access", "[textbook]") {
   const double peak = 300e12, bandwidth = 2e12, ridge = ridge_point(peak, bandwidth);
   const double t = critical_batch(ridge, 2, 4096, 8192, 2);
   const double flops = 2 * t * 4096 * 8192, bytes = 2 * (t * (4096 + 8192) + 4096.0 * 8192);

@@ -30,7 +30,7 @@ TEST_CASE("ZeRO over one rank has no effect, and shards over several ranks are n
   CHECK(zero_bytes(p, 1, 7, 3) == Fraction(Exact(18), 7));
 }
 
-TEST_CASE("gathered units take the bytes of their weights and of one unit's gradient", "[textbook]") {
+TEST_CASE("gathered bytes are the weights of the given units plus the gradient of one unit", "[textbook]") {
   CHECK(gathered_bytes(100, 2, 2, 4) == Bytes(100 * (2 * 2 + 4)));
 }
 

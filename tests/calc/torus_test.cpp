@@ -71,7 +71,7 @@ double busiest_link(const TorusAxis& a) {
 
 }  // namespace
 
-TEST_CASE("an all-to-all over a pod of 256 TPU v5e passes eight links on average", "[torus]") {
+TEST_CASE("a message of an all-to-all over 256 TPU v5e chips crosses eight links on average", "[torus]") {
   // A ring of 16 is (2 (1 + ... + 7) + 8) / 16 = 4 steps wide on average, and two rings are 8. For 1 GiB each rank
   // sends 8 GiB over 4 links of 45 GB/s: 47.7 ms. A crossbar of 180 GB/s would take 255/256 GiB / 180 GB/s = 5.94 ms.
   const double gib = 1073741824.0;
@@ -85,7 +85,7 @@ TEST_CASE("an all-to-all over a pod of 256 TPU v5e passes eight links on average
   CHECK(seconds(Kind::p2p, Bytes(1 << 30), 2, v5e()) == Approx(gib / 45e9).epsilon(1e-12));
 }
 
-TEST_CASE("an all-to-all's load is the simulated load of the busiest link", "[torus]") {
+TEST_CASE("the load of an all-to-all matches the simulated load of the busiest link", "[torus]") {
   // Along an axis of m positions a rank sends M/m to each. Groups on every s-th device share the links of s groups.
   for (const bool is_closed : {true, false})
     for (Count m = 2; m <= 17; ++m)
@@ -100,7 +100,7 @@ TEST_CASE("an all-to-all's load is the simulated load of the busiest link", "[to
   CHECK(all_to_all_load(torus({{16, 1, true}, {4, 1, false}})) == Ratio{6, 1});
 }
 
-TEST_CASE("the bisection of a TPU v4 pod is 512 links each way", "[torus]") {
+TEST_CASE("the bisection of a TPU v4 pod has 512 links in each direction", "[torus]") {
   // Half of the chips send half of their buffers to the other half: 2048 x M/2 over 2 x 16 x 16 links of 45 GB/s.
   // docs.cloud.google.com/tpu/docs/v4: 24 TB/s per pod, which corresponds to 46.9 GB/s per link.
   const double m = 1e9, across = 2048 * m / 2, links = 2 * 16 * 16;
@@ -125,7 +125,7 @@ TEST_CASE("slices have the shapes in Google's tables and wrap around on the same
   }
 }
 
-TEST_CASE("groups take whole rings, then blocks, and share the axes that they cross", "[torus]") {
+TEST_CASE("groups get whole rings or blocks of a torus, and groups on the same axis share its links", "[torus]") {
   const auto part = [](const Link& l, const Layout& layout, Group g) { return joining_group(l, layout, g); };
   // 16 x 16 as tensor x data: a ring of 16 each, two links of 45 GB/s.
   const Layout square{.tp = 16, .dp = 16};
@@ -148,7 +148,7 @@ TEST_CASE("groups take whole rings, then blocks, and share the axes that they cr
   CHECK(part(v4(), palm, Group::data).bandwidth.value == Approx(4 * 45e9));
 }
 
-TEST_CASE("collectives of a layout use the links of their group", "[torus]") {
+TEST_CASE("collectives of a layout use the torus links of their group", "[torus]") {
   const Cluster c = of(v5e());
   const Layout l{.tp = 16, .dp = 16};
   const auto time = [&](Kind op, Group g) {
@@ -172,7 +172,7 @@ TEST_CASE("torus latency counts the steps to the farthest rank", "[torus]") {
   CHECK(seconds(Kind::p2p, Bytes(), 2, slow) == Approx(1e-6));
 }
 
-TEST_CASE("switched links are unaffected by torus rules, and a torus has no switch algorithms", "[torus]") {
+TEST_CASE("torus rules do not affect switched links, and switch algorithms are rejected on a torus", "[torus]") {
   CHECK(joining_group({.ranks = 8, .bandwidth = BytesPerSecond(1e9), .latency = {}}, {.tp = 8}, Group::tensor)
             .bandwidth.value == 1e9);
   CHECK(collective_flaw(Kind::all_reduce, CollectiveAlgorithm::tree, Bytes(1), 16, joining_ranks(v5e(), 16)) ==

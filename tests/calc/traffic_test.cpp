@@ -59,10 +59,11 @@ TEST_CASE("a prefill writes its tokens to the cache and reads the whole cache", 
   CHECK(forward(windowed, prefill).moved.cache == 3 * 14 * token);
 }
 
-TEST_CASE("a step that verifies drafts reads every token that a draft sees", "[cost][traffic][mtp]") {
+TEST_CASE("a step that verifies drafts reads the union of the tokens that the drafts attend to",
+          "[cost][traffic][mtp]") {
   Attention s = core(10);  // tokens 10 to 13
   CHECK(forward(s, decode).moved.cache == 3 * 14 * token);
-  s.reach = {5};  // token 10 sees 6 to 10
+  s.reach = {5};  // token 10 attends to tokens 6 to 10
   CHECK(forward(s, decode).moved.cache == 3 * 8 * token);
 }
 
@@ -145,7 +146,7 @@ TEST_CASE("element-wise operators read their inputs and write their outputs once
   CHECK(moved(PointwiseKind::combine, true) == 2 * (1 + 2 * 2));
 }
 
-TEST_CASE("parameters are read in both directions and their gradients written", "[cost][traffic]") {
+TEST_CASE("parameters are read in forward and backward, and their gradients are written", "[cost][traffic]") {
   const Shape xielu = Pointwise{.kind = PointwiseKind::activate, .rows = 3, .width = 5, .weights = 2};
   CHECK(forward(xielu, train).moved.weights == 2 * 2);
   CHECK(backward(xielu, train).moved.weights == 2 * 2 + 4 * 2);
@@ -163,7 +164,7 @@ TEST_CASE("parameters are read in both directions and their gradients written", 
   CHECK(backward(experts, train).moved.weights == Approx(2 * (2 * 65 + 4 * 65)));
 }
 
-TEST_CASE("every component is read in its own format, and attention's norms in the norms' format", "[cost][traffic]") {
+TEST_CASE("every component is read in its format, and attention norms in the format of norms", "[cost][traffic]") {
   Pricing q = decode;
   q.weight[Component::experts] = *dtype("mxfp4");
   q.weight[Component::norm] = dtypes::fp32;
@@ -214,7 +215,7 @@ TEST_CASE("tables, norms and biases are read in their storage format", "[cost][t
   CHECK(backward(head, q, Component::mlp).moved.weights == packed + 4 * (64 + 1) * 5);
 }
 
-TEST_CASE("the number of elements of a result follows from the operator's shape", "[cost][traffic]") {
+TEST_CASE("the number of output elements follows from the operator's shape", "[cost][traffic]") {
   CHECK(out_elements(Lookup{3, 19, 13}) == 3 * 13);
   CHECK(out_elements(Linear{.rows = 3, .in = 13, .out = 5}) == 3 * 5);
   CHECK(out_elements(Norm{3, 13, 26, true}) == 3 * 13);

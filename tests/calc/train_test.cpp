@@ -43,8 +43,7 @@ TEST_CASE("under the step roofline a compute-bound step takes the time of its ex
     }
 }
 
-TEST_CASE("step time is proportional to the number of micro-batches, plus the accumulation of gradients",
-          "[contract][train]") {
+TEST_CASE("step time is proportional to the number of micro-batches, plus gradient accumulation", "[contract][train]") {
   const Plan one = plan(2, 2), four = plan(2, 8);
   const double added = seconds(even(), four) - 4 * seconds(even(), one);
   CHECK(added > 0);

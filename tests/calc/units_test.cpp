@@ -21,7 +21,7 @@ TEST_CASE("a count below 2^63 is exact, and a larger one throws Overflow", "[con
   CHECK_THROWS_AS(mul(Count{1} << 40, Count{1} << 20, 8), Overflow);
 }
 
-TEST_CASE("bytes add, subtract and multiply in checked integers", "[contract][units]") {
+TEST_CASE("byte sums, differences and products are exact or throw Overflow", "[contract][units]") {
   CHECK(3 * Bytes(5) + Bytes(7) - Bytes(2) == Bytes(20));
   CHECK_THROWS_AS(Bytes(most) + Bytes(1), Overflow);
   CHECK_THROWS_AS(2 * Bytes(most), Overflow);

@@ -37,7 +37,7 @@ LayerPrice layer(const Layout& l, const Arch& a = block()) { return price(a, pla
 
 // Inputs of q, k, v together, of the projection, of the MLP's two matrices: 2 + 2 + 2 + 8; gradients of their results:
 // 6 + 2 + 8 + 2. arXiv:2401.10241, section 4.1: M_W = 32 sbh, M_B = sbh (34 + 5 a s / h).
-TEST_CASE("deferred weight gradients need 32 sbh bytes per layer, less than its activations", "[memory]") {
+TEST_CASE("deferred weight gradients need 32 sbh bytes per layer, less than the layer's activations", "[memory]") {
   const LayerPrice row = layer({});
   CHECK(row.for_weights == Bytes(32 * tokens * hidden));
   CHECK(row.alive.saved == Bytes(34 * tokens * hidden + 5 * 8 * 32 * tokens));
@@ -65,7 +65,7 @@ TEST_CASE("sequence parallelism never increases the bytes held for deferred weig
     }
 }
 
-TEST_CASE("under sequence parallelism weight gradients re-gather inputs, but input gradients take no longer",
+TEST_CASE("under sequence parallelism, re-gathering inputs slows weight gradients but not input gradients",
           "[cluster]") {
   constexpr double speed = 1e9;
   Cluster c = device(1e12, 1e11, speed);

@@ -70,7 +70,7 @@ TEST_CASE("latent attention's FLOPs match the formula sheet, expanded and absorb
   CHECK(w.core == Flops(2 * 3 * 2 * (7 + 2 + 7) * 5));
 }
 
-TEST_CASE("chunks of a prefill do the work of a single pass", "[contract][work]") {
+TEST_CASE("FLOPs of the chunks of a prefill add up to those of a single pass", "[contract][work]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), lightning()})
     for (const Count first : {1, 6, 7, 8, 19}) {
       const Work one = pass(a, 3, 20, 0), early = pass(a, 3, first, 0), late = pass(a, 3, 20 - first, first);
@@ -79,7 +79,7 @@ TEST_CASE("chunks of a prefill do the work of a single pass", "[contract][work]"
     }
 }
 
-TEST_CASE("decode steps together do the work of a prefill", "[contract][work]") {
+TEST_CASE("FLOPs of single-token decode steps add up to those of a prefill", "[contract][work]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), lightning()}) {
     Flops core, linear;
     for (Count past = 0; past < 20; ++past) {
@@ -95,7 +95,7 @@ TEST_CASE("absorbing the projections leaves the FLOPs outside the core unchanged
   CHECK(pass(even_latent(), 3, 1, 9, true).linear == pass(even_latent(), 3, 1, 9, false).linear);
 }
 
-TEST_CASE("backward is exactly twice forward", "[contract][work]") {
+TEST_CASE("backward FLOPs are exactly twice the forward FLOPs", "[contract][work]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), lightning()})
     for (const AttentionFlops c : {AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact}) {
       const TrainingFlops f = training_flops(a, step(Recompute::none, c, AttentionImpl::flash));

@@ -109,7 +109,7 @@ TEST_CASE("each summary equals the quantiles of its group's rows", "[accuracy][c
   }
 }
 
-TEST_CASE("the families' summary covers the medians of families with three or more rows", "[accuracy][cli][long]") {
+TEST_CASE("the summary over families uses the medians of families with three or more rows", "[accuracy][cli][long]") {
   const json::Value& report = published("training");
   std::vector<double> medians;
   for (const json::Value& s : report["summary"])
@@ -139,7 +139,7 @@ TEST_CASE("a row has its prediction, measurement and error, and an interval only
   for (const json::Value& row : published("memory")["rows"]) CHECK(memories.contains(row["quantity"]));
 }
 
-TEST_CASE("a dense run on an unknown card is predicted, and the assumptions are listed", "[accuracy][cli]") {
+TEST_CASE("a dense run on an unknown GPU is predicted, and the assumptions are listed", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy training " + test::measurements("dense"));
   REQUIRE(report["rows"].size() == 2);
   const json::Value& row = row_called(report, "new-card");
@@ -160,7 +160,7 @@ TEST_CASE("a dense run on an unknown card is predicted, and the assumptions are 
   CHECK(memory["rows"][0]["quantity"] == "peak_bytes");
 }
 
-TEST_CASE("a run with experts has its own error class", "[accuracy][cli]") {
+TEST_CASE("a run with experts has a separate error class", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy training " + test::measurements("experts"));
   REQUIRE(report["rows"].size() == 1);
   CHECK(report["rows"][0]["class"] == "experts");
@@ -175,7 +175,7 @@ TEST_CASE("a run with experts has its own error class", "[accuracy][cli]") {
   CHECK(memory["rows"][1]["quantity"] == "peak_allocated_bytes");
 }
 
-TEST_CASE("every inference quantity is predicted, for static batches and for concurrent clients", "[accuracy][cli]") {
+TEST_CASE("every inference quantity is predicted for static batches and for concurrent clients", "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy inference " + test::measurements("inference"));
   std::map<std::string, double> measured;
   for (const json::Value& row : report["rows"])
@@ -206,7 +206,7 @@ TEST_CASE("several files are combined into one report", "[accuracy][cli]") {
           ", row \"new-card\": " + test::measurements("dense") + " has a row with the same id");
 }
 
-TEST_CASE("an invalid file is rejected in one sentence with file, line and row", "[accuracy][cli]") {
+TEST_CASE("the error for an invalid file is one sentence with file, line and row", "[accuracy][cli]") {
   refused("training nowhere.json", "cannot read 'nowhere.json': no such file");
   refused("training " + file("broken.json", "[\n{\"id\": \"a\",}]"), "broken.json:2:12: unexpected '}'");
   refused("training " + file("empty.json", ""), "empty.json");
@@ -223,7 +223,7 @@ TEST_CASE("an invalid file is rejected in one sentence with file, line and row",
           "twice.json:4, row \"a\": line 2 has a row with the same id; ids must be unique");
 }
 
-TEST_CASE("an invalid file in the old schema is rejected in one sentence", "[accuracy][cli]") {
+TEST_CASE("an invalid file in the old schema is rejected with a one-sentence error", "[accuracy][cli]") {
   const std::string out = " " + test::scratch() + "/wrong.jsonl";
   const auto says = [&](const std::string& name, const std::string& changed, const std::string& part) {
     refused("convert " + file(name, old_row(changed)) + out, part);
@@ -338,7 +338,7 @@ TEST_CASE("with operator tables, a replay is within 3 % of token time, and 5 % o
   }
 }
 
-TEST_CASE("replay options are rejected for other kinds, and tables that lack the run's model are rejected",
+TEST_CASE("replay options are rejected outside serving, and so are tables that lack the run's model",
           "[accuracy][cli]") {
   refused("inference --tables evidence/operators", "accuracy: --tables applies only to serving, which replays runs");
   refused("memory --hardware h100", "accuracy: --hardware applies only to serving");
@@ -346,7 +346,8 @@ TEST_CASE("replay options are rejected for other kinds, and tables that lack the
           "--tables: no tables for llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");
 }
 
-TEST_CASE("llmcalc-fit rejects other kinds, unknown terms and files it did not write", "[accuracy][cli]") {
+TEST_CASE("llmcalc-fit rejects quantities without an estimator, unknown terms and files it did not write",
+          "[accuracy][cli]") {
   const auto says = [](const std::string& arguments, const std::string& part) {
     const test::Ran r = test::llmcalc_fit(arguments);
     CHECK(r.code == 2);

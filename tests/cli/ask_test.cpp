@@ -96,7 +96,7 @@ TEST_CASE("models and devices can be given as objects", "[ask]") {
   CHECK(ask(config)["hidden"] == 64);
 }
 
-TEST_CASE("an error in a request is reported in one sentence that names the key", "[ask]") {
+TEST_CASE("the error for an invalid request is one sentence that names the key", "[ask]") {
   CHECK(refused("[]").starts_with("a request must be an object"));
   CHECK(refused(R"({"model": "gpt2"})") == "\"command\" is missing; specify one, such as \"train\"");
   CHECK(refused(R"({"command": "trian", "model": "gpt2"})") ==

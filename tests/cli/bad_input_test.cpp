@@ -34,7 +34,7 @@ void refused_file(const std::string& path, const std::string& says) {
 
 }  // namespace
 
-TEST_CASE("an unknown command, model or device gets the nearest names as suggestions", "[cli]") {
+TEST_CASE("the error for an unknown command, model or device suggests the nearest names", "[cli]") {
   refused("param gpt2", "unknown command \"param\", did you mean 'params'? ('llmcalc --help' shows all)");
   refused("params lama-3.1-70b",
           "unknown model \"lama-3.1-70b\", did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc "
@@ -66,7 +66,7 @@ TEST_CASE("an unknown command, model or device gets the nearest names as suggest
           "--software applies to training, but this result is for inference; omit it");
 }
 
-TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli]") {
+TEST_CASE("the error for missing or unexpected arguments is one sentence", "[cli]") {
   refused("params",
           "'llmcalc params' needs MODEL (a preset, a model file, a config.json, a GGUF or safetensors file, or a "
           "folder of them); 'llmcalc params --help' shows an example");
@@ -124,7 +124,7 @@ TEST_CASE("control characters are never echoed, and long input is shortened", "[
   }
 }
 
-TEST_CASE("a malformed number or one of the wrong kind is rejected, never truncated or guessed", "[cli]") {
+TEST_CASE("a malformed number or a number of the wrong kind is rejected, never truncated or guessed", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
   const std::string count = "expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got ";
   refused(train + "--seq -5", "--seq: " + count + "\"-5\"");
@@ -371,7 +371,7 @@ TEST_CASE("the error for an unusable GPU names a remedy", "[bad_input]") {
   CHECK(r.err.find("use --device cpu") != std::string::npos);
 }
 
-TEST_CASE("a missing CUDA library is reported, and for an unusable one also the reason", "[bad_input]") {
+TEST_CASE("a missing or unusable CUDA library is reported, an unusable one with the reason", "[bad_input]") {
   const std::string folder = test::scratch() + "/alone", copy = folder + "/llmcalc";
   std::filesystem::create_directories(folder);
   const std::filesystem::path program = LLMCALC_PROGRAM;

@@ -88,7 +88,7 @@ TEST_CASE("every command that takes a hardware file accepts one made from operat
       notes_say(timed, "tables of operators, a hardware file that 'llmcalc calibrate' did not write on this machine"));
 }
 
-TEST_CASE("each rate lists the rows it comes from, and each layer its prediction error", "[calibrate][long]") {
+TEST_CASE("each rate lists the table rows it comes from, and each layer its prediction error", "[calibrate][long]") {
   const json::Value report = test::ask("calibrate --from " + tables + "/llama-3.1-8b --out " + path("llama.json"));
   const json::Value& memory = row(report["rates"], "number", "memory");
   CHECK(memory["tables"] == 1);
@@ -106,7 +106,7 @@ TEST_CASE("each rate lists the rows it comes from, and each layer its prediction
   CHECK(notes_say(report, "the tables do not state that kernels ran in captured graphs"));
 }
 
-TEST_CASE("a calibration report from operator tables fits the screen", "[calibrate][long]") {
+TEST_CASE("a calibration report from operator tables fits on the screen", "[calibrate][long]") {
   for (const unsigned short columns : std::array<unsigned short, 2>{80, 120}) {
     const std::string text = test::on_terminal("calibrate --from " + tables + " --out " + path("screen.json"), columns);
     CHECK_THAT(text, Contains("predicted / measured") && Contains("gate_up_proj") && Contains("KV cache reads *"));
@@ -114,7 +114,7 @@ TEST_CASE("a calibration report from operator tables fits the screen", "[calibra
   }
 }
 
-TEST_CASE("operator tables can be combined with another datasheet and another model", "[calibrate][long]") {
+TEST_CASE("operator tables can be combined with the datasheet and model of another preset", "[calibrate][long]") {
   const std::string one = path("box/dev/some/tp1");
   std::filesystem::create_directories(one);
   for (const char* name : {"dense.csv", "attention.csv", "per_sequence.csv"})
@@ -151,7 +151,7 @@ TEST_CASE("operator tables can be combined with another datasheet and another mo
               "' contains tables of 3: llama-3.1-8b, qwen3-30b-a3b, qwen3-32b; pass the folder of one model");
 }
 
-TEST_CASE("reading tables and measuring a device exclude each other", "[calibrate]") {
+TEST_CASE("calibrate cannot both read tables and measure a device", "[calibrate]") {
   refused("--from " + tables + " --device cpu",
           "--from reads a device's tables and --device measures a device; omit one of them");
   refused("--hardware h100", "--hardware describes the tables of --from DIR; add --from DIR, or omit --hardware");
@@ -159,7 +159,7 @@ TEST_CASE("reading tables and measuring a device exclude each other", "[calibrat
   refused("--from /nowhere", "cannot read '/nowhere': no such folder");
 }
 
-TEST_CASE("calibrate overwrites its own files, and no other file", "[calibrate]") {
+TEST_CASE("calibrate overwrites only files that it wrote", "[calibrate]") {
   const std::string call = "calibrate --from " + tables + "/qwen3-32b --out " + path("out.json");
   CHECK(test::llmcalc(call).code == 0);
   CHECK(test::llmcalc(call).code == 0);

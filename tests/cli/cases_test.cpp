@@ -64,7 +64,7 @@ TEST_CASE("mixed precision saves memory for GPT-3 from batch 1.5 upward, as in G
   CHECK(2 * 12.0 * 96 * 12288 * 12288 / (96.0 * 2048 * (32.0 * 12288 + 4.0 * 96 * 2048)) == Approx(1.5));
 }
 
-TEST_CASE("Falcon-40B in Goon's form has 3.75 GiB of cache per sequence, is memory-bound, needs 11 devices",
+TEST_CASE("Goon's Falcon-40B has 3.75 GiB of cache per sequence, is memory-bound and needs 11 devices",
           "[golden][seeds]") {
   const std::string plan = " --hardware a100 --prompt 1792 --generate 256";
   const json::Value r = ask("infer docs/cases/goon-falcon-40b.json" + plan + " --software none --batch 200 --tp 4");
@@ -82,7 +82,8 @@ TEST_CASE("Falcon-40B in Goon's form has 3.75 GiB of cache per sequence, is memo
   CHECK(number(r, "limits", "max_batch") == room / (sequence + 4 * workspace));
 }
 
-TEST_CASE("the real Falcon-40B has 8 KV heads and a head that its checkpoint stores a second time", "[golden][seeds]") {
+TEST_CASE("the real Falcon-40B has 8 KV heads, and its checkpoint stores the tied LM head a second time",
+          "[golden][seeds]") {
   const json::Value r = ask("report falcon-40b --hardware a100 --tp 4 --prompt 1792");
   CHECK(number(r, "parameters", "total") == 41303293952);
   CHECK(number(r, "parameters", "with_stored_head") == 41835970560);

@@ -41,7 +41,7 @@ void refused(const std::string& arguments, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a folder continues a prompt identically with and without the cache", "[checkpoint]") {
+TEST_CASE("a model folder continues a prompt identically with and without the cache", "[checkpoint]") {
   const std::string go = "generate " + folder("qwen3", "text") + " 'the first day' --temperature 0 --tokens 12";
   const test::Ran r = test::llmcalc(go + " --compare-kv-cache");
   INFO(r.err);
@@ -50,7 +50,7 @@ TEST_CASE("a folder continues a prompt identically with and without the cache", 
   CHECK(r.err.find("12 tokens, identical with and without the cache") != std::string::npos);
 }
 
-TEST_CASE("a file inside a folder can be given instead of the folder", "[checkpoint]") {
+TEST_CASE("a file inside a model folder can be given instead of the folder", "[checkpoint]") {
   const std::string at = folder("qwen3", "part"), rest = " 'the' --temperature 0 --tokens 3";
   const std::string whole = test::llmcalc("generate " + at + "/" + rest).out;
   CHECK(whole.starts_with("the"));
@@ -71,7 +71,7 @@ TEST_CASE("any end token of generation_config.json ends generation", "[checkpoin
   CHECK(ended["token_ids"].size() == 2);
 }
 
-TEST_CASE("validate runs a folder's weights with the predicted bytes and FLOPs", "[checkpoint]") {
+TEST_CASE("validate runs a model folder's weights with the predicted bytes and FLOPs", "[checkpoint]") {
   for (const std::string name :
        {"gpt2-prefixed", "llama-3", "mistral", "qwen2-yarn", "gemma-2", "gemma-3", "mixtral", "ouro"}) {
     const test::Ran r =
@@ -87,7 +87,7 @@ TEST_CASE("validate runs a folder's weights with the predicted bytes and FLOPs",
   CHECK(test::llmcalc("validate " + folder("mixtral", "v") + coded).code == 0);
 }
 
-TEST_CASE("a text's perplexity does not depend on the window if the text fits in it", "[checkpoint]") {
+TEST_CASE("perplexity does not depend on the evaluation window if the text fits in it", "[checkpoint]") {
   const std::string at = folder("qwen3", "p"), file = test::scratch() + "/p.txt";
   test::write_file(file, "the first day of the year, and the end of the text.\n");
   const json::Value whole = test::ask("perplexity " + at + " " + file);
@@ -137,7 +137,7 @@ TEST_CASE("the error for a config that disagrees with the tensors names the tens
           "quantized weights cannot be run");
 }
 
-TEST_CASE("a truncated shard and a wrong index are rejected", "[checkpoint]") {
+TEST_CASE("a truncated shard or a wrong index is rejected", "[checkpoint]") {
   const std::string at = folder("llama-3", "cut"), shard = at + "/model-00001-of-00003.safetensors";
   fs::resize_file(shard, fs::file_size(shard) - 10);
   refused("generate " + at + " hello", "model-00001-of-00003.safetensors'");

@@ -89,7 +89,7 @@ TEST_CASE("the second side can have another model", "[compare][cli]") {
   CHECK(c["sides"][1]["inputs"]["micro_batch"] == 2);
 }
 
-TEST_CASE("reports that cannot be compared are rejected", "[compare][cli]") {
+TEST_CASE("compare rejects missing, unknown and incompatible reports", "[compare][cli]") {
   const auto refused = [](const std::string& words) {
     const test::Ran r = test::llmcalc(words);
     CHECK(r.code == 2);
@@ -112,7 +112,7 @@ TEST_CASE("reports that cannot be compared are rejected", "[compare][cli]") {
         "llmcalc: " + none + " has no plan to compare; search with more GPUs, or other options\n");
 }
 
-TEST_CASE("training weights are reported in the format that stores them", "[compare][cli]") {
+TEST_CASE("training weights are reported in their storage format, not in the compute format", "[compare][cli]") {
   const std::string narrow = " --precision fp8";
   const json::Value fp8 = test::ask(plan + narrow), bf16 = test::ask(plan);
   CHECK(fp8["memory"]["weights_bytes"] == bf16["memory"]["weights_bytes"]);
@@ -124,7 +124,7 @@ TEST_CASE("training weights are reported in the format that stores them", "[comp
   CHECK(r.out.find("weight_precision") == std::string::npos);
 }
 
-TEST_CASE("a comparison leads with the quantity that its reports were run for", "[compare][cli]") {
+TEST_CASE("a comparison leads with the quantity that its reports were computed for", "[compare][cli]") {
   const test::Ran r = test::llmcalc(
       "compare --of 'infer llama-3.1-8b --hardware h100 --software vllm' --vs '--weight-precision fp8' --full");
   REQUIRE(r.code == 0);

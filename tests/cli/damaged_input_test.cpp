@@ -20,7 +20,7 @@ std::string written(const std::string& name, const json::Value& value) {
 
 }  // namespace
 
-TEST_CASE("an edited report is rejected by compare in one sentence", "[damaged]") {
+TEST_CASE("compare rejects an edited report with a one-sentence error", "[damaged]") {
   const json::Value good = test::ask("params gpt2"),
                     plan = test::ask("plan train gpt2 --hardware h100 --gpus 2 --top 1");
   const std::string a = written("good.json", good), p = written("plan.json", plan);
@@ -44,7 +44,7 @@ TEST_CASE("an edited report is rejected by compare in one sentence", "[damaged]"
   refused(p, plan, "/plans/0/inputs", "x", ", \"plans\"[0], \"inputs\": expected an object in braces, got \"x\"");
 }
 
-TEST_CASE("overlong names and circular links are reported in one sentence", "[damaged]") {
+TEST_CASE("the error for an overlong name or a circular link is one sentence", "[damaged]") {
   const std::string longest(300, 'a');
   CHECK(test::refusal_in("show " + longest).starts_with("llmcalc: unknown preset \"aaa"));
   std::filesystem::create_symlink("circle", path("circle"));

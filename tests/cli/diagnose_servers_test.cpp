@@ -66,7 +66,7 @@ void rejected(const std::string& text, const std::string& says, const std::strin
 }  // namespace
 
 // github.com/didier-durand/llms-in-clouds, docs/sglang.md: QwQ-32B on four L4
-TEST_CASE("SGLang's drops in free memory are read for the lowest rank", "[diagnose][cli]") {
+TEST_CASE("memory terms of SGLang follow from the drops in free memory that its lowest rank logs", "[diagnose][cli]") {
   const json::Value report = diagnosed("sglang.log qwen2.5-32b --tp 4");
   CHECK(report["diagnosis"]["kind"] == "sglang_start");
   CHECK(report["diagnosis"]["software"] == "sglang");
@@ -113,7 +113,7 @@ TEST_CASE("the cache of TensorRT-LLM's C++ runtime is part of the available memo
   check_total(report);
 }
 
-TEST_CASE("the profile of TensorRT-LLM's PyTorch backend has all terms, and the last logged cache counts",
+TEST_CASE("the profile of TensorRT-LLM's PyTorch backend has all terms and the last logged cache size",
           "[diagnose][cli]") {
   const json::Value report = diagnosed("tensorrt-llm-torch.log");
   CHECK(report["diagnosis"]["version"] == "1.1.0rc3");
@@ -146,7 +146,7 @@ TEST_CASE("llama.cpp's buffers match the file's weight format and the number of 
 }
 
 // github.com/ggml-org/llama.cpp/pull/6122: Command-R on two GPUs
-TEST_CASE("the oldest wording of llama.cpp is read for the first of two devices", "[diagnose][cli]") {
+TEST_CASE("llama.cpp's oldest log format is read for the first of two devices", "[diagnose][cli]") {
   const json::Value report = diagnosed("llama-cpp-2024.log");
   CHECK(bytes_of(report, "weights") == mib(5434.38));
   CHECK(bytes_of(report, "kv_cache") == mib(1536));
@@ -181,7 +181,7 @@ TEST_CASE("Ollama logs llama.cpp's buffers and its own server version", "[diagno
   CHECK(std::abs(row_of(report, "weights")["difference_bytes"].get<Count>()) <= mib(0.005));
 }
 
-TEST_CASE("Ollama's own engine logs terms by device, and the last load counts", "[diagnose][cli]") {
+TEST_CASE("Ollama's own engine logs memory terms by device, and the last load is used", "[diagnose][cli]") {
   const std::string load = excerpt("ollama-devices.log");
   for (const std::string& text : {load, "source=runner.go:1284 msg=load request=\"{Operation:commit\"\n" + load +
                                             "source=runner.go:1284 msg=load request=\"{Operation:commit\"\n" + load}) {
@@ -195,7 +195,7 @@ TEST_CASE("Ollama's own engine logs terms by device, and the last load counts", 
 }
 
 // github.com/JulienDelavande/text-generation-inference, tgi.log: zephyr-7b-beta, which has the shape of Mistral-7B
-TEST_CASE("TGI logs the number of tokens, and their bytes are predicted", "[diagnose][cli]") {
+TEST_CASE("TGI logs only the number of cached tokens, and their bytes are predicted", "[diagnose][cli]") {
   const json::Value report = diagnosed("tgi.log mistral-7b-v0.1");
   CHECK(report["diagnosis"]["kind"] == "tgi_start");
   CHECK(report["diagnosis"]["software"] == "tgi");
@@ -222,7 +222,7 @@ TEST_CASE("memory that runs out while weights are loaded is compared with the we
              !Contains("loading weights") && Contains("a lower --gpu-memory-utilization"));
 }
 
-TEST_CASE("the suggested options belong to the server that failed", "[diagnose][cli]") {
+TEST_CASE("the suggested options are options of the server that failed", "[diagnose][cli]") {
   const std::string failure = excerpt("out-of-memory.log");
   CHECK_THAT(verdict(test::ask("diagnose " + written("INFO text_generation_launcher: x\n" + failure))),
              Contains("--max-batch-prefill-tokens"));
@@ -230,7 +230,7 @@ TEST_CASE("the suggested options belong to the server that failed", "[diagnose][
              Contains("--mem-fraction-static"));
 }
 
-TEST_CASE("damaged server logs are rejected in one sentence", "[diagnose][cli]") {
+TEST_CASE("damaged server logs are rejected with a one-sentence error", "[diagnose][cli]") {
   rejected("load_tensors:        CUDA0 model buffer size =  81", "no report of memory use found");
   rejected("[2025-03-08 12:29:21 TP0] Load weight end. type=Qwen2ForCausalLM, avail mem=", "SGLang, TensorRT-LLM");
   const std::string end =

@@ -62,7 +62,8 @@ std::string notes_of(const json::Value& report) { return report["notes"].dump();
 
 }  // namespace
 
-TEST_CASE("the memory in a server's startup log is compared with the preset that the log names", "[diagnose][cli]") {
+TEST_CASE("memory in a server's startup log is compared with the prediction for the model that it names",
+          "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "vllm-v0.log");
   check_sums(report);
   CHECK(report["diagnosis"]["kind"] == "vllm_start");
@@ -79,7 +80,7 @@ TEST_CASE("the memory in a server's startup log is compared with the preset that
   CHECK_THAT(verdict_of(report), Contains("fits: yes: 3.43 requests of 131,072 tokens at once"));
 }
 
-TEST_CASE("a gap larger than the rounding error is reported as unexplained", "[diagnose][cli]") {
+TEST_CASE("a difference larger than the rounding error is reported as unexplained", "[diagnose][cli]") {
   std::string text = test::read_file(LLMCALC_SOURCE_DIR "/" + logs + "vllm-v0.log");
   CHECK_THAT(verdict_of(test::ask("diagnose " + log_file("whole.log", text))), !Contains("unexplained"));
   const std::size_t at = text.find("54.96GiB");
@@ -115,7 +116,7 @@ TEST_CASE("quantized blocks leave the embedding and the head in 16 bits", "[diag
   check_sums(report);
 }
 
-TEST_CASE("predicted weights of gpt-oss include the padding of the device's server", "[diagnose][cli]") {
+TEST_CASE("predicted weights of gpt-oss include the padding that vLLM adds on the device", "[diagnose][cli]") {
   const std::string log = log_file(
       "gpt-oss.log",
       "INFO [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='openai/gpt-oss-120b', "
@@ -230,7 +231,7 @@ TEST_CASE("PyTorch's allocated memory is split into the plan's terms and a remai
   CHECK(line_of(inference, "kv_cache", "allocated")["predicted_bytes"] == Count{8} * 2304 * 131072);
 }
 
-TEST_CASE("memory is attributed for every device in a table, and the verdict names the fullest device",
+TEST_CASE("a memory table is attributed for every device, and the verdict names the fullest device",
           "[diagnose][cli]") {
   const json::Value report = test::ask("diagnose " + logs + "memory-summary.log --hardware h100");
   check_sums(report);
@@ -274,7 +275,7 @@ TEST_CASE("a log that names no preset is reported without a prediction, with a n
   CHECK(line_of(given, "kv_cache")["predicted_bytes"] == Count{27886} * 16 * 524288);
 }
 
-TEST_CASE("unusable logs and options are rejected", "[diagnose][cli]") {
+TEST_CASE("unreadable logs and invalid options are rejected", "[diagnose][cli]") {
   const std::string failure = logs + "out-of-memory.log", start = logs + "vllm-v0.log";
   std::filesystem::create_directories(test::scratch() + "/log-folder");
   std::filesystem::resize_file(log_file("large.log", "x"), std::uintmax_t{70} << 20);

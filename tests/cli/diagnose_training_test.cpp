@@ -65,7 +65,7 @@ TEST_CASE("Megatron-Bridge logs measured memory in 10^9 bytes and its formula's 
 }
 
 // github.com/NVIDIA-NeMo/Speech/issues/14850
-TEST_CASE("NeMo logs bytes", "[diagnose][cli]") {
+TEST_CASE("memory in NeMo logs is in bytes", "[diagnose][cli]") {
   const json::Value report =
       test::ask("diagnose " +
                 training_log("0: Training epoch 0, iteration 8/29 | lr: 5.389e-06 | global_step: 8 | "
@@ -88,7 +88,7 @@ TEST_CASE("DeepSpeed's peak is the maximum over all its reports", "[diagnose][cl
 }
 
 // github.com/pytorch/torchtune, e2e_flow.rst; github.com/pytorch/torchtitan/pull/2389
-TEST_CASE("torchtune's and torchtitan's peaks are read", "[diagnose][cli]") {
+TEST_CASE("memory peaks are read from torchtune and torchtitan logs", "[diagnose][cli]") {
   const json::Value tune = of_training("torchtune.log");
   CHECK(tune["diagnosis"]["software"] == "torchtune");
   CHECK(term_bytes(tune, "allocated") == std::llround(6.21 * 0x1p30));
@@ -99,7 +99,7 @@ TEST_CASE("torchtune's and torchtitan's peaks are read", "[diagnose][cli]") {
   CHECK(titan["diagnosis"]["retries"] == 2);
 }
 
-TEST_CASE("contradictory training reports are rejected in one sentence", "[diagnose][cli]") {
+TEST_CASE("contradictory training reports are rejected with a one-sentence error", "[diagnose][cli]") {
   const std::string report = "[Rank 7] (after 20 iterations) memory (MB) | allocated: ";
   rejects(training_log(report + "900.0 | max allocated: 800.0 | reserved: 1000.0 | max reserved: 1000.0\n"),
           "0.88 GiB allocated is more than 0.78 GiB at the peak; pass the unmodified Megatron-LM log");

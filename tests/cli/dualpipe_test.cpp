@@ -7,8 +7,8 @@ using namespace llmcalc;
 using test::ask;
 
 TEST_CASE("DualPipe overlaps DeepSeek-V3's expert all-to-all with its paired slots", "[cli]") {
-  // arXiv:2412.19437, 3.2 and 4.2: 2,048 H800, 16 pipeline ranks, 64 expert ranks over 8 nodes, at most 4 nodes per
-  // token, ZeRO-1, sequences of 4,096, batches of 15,360.
+  // arXiv:2412.19437, 3.2 and 4.2: 2,048 H800, 16 pipeline stages, 64 expert-parallel ranks over 8 nodes, at most 4
+  // nodes per token, ZeRO-1, sequences of 4,096, batches of 15,360.
   const std::string run =
       "train deepseek-v3 --hardware h800 --gpus 2048 --pp 16 --ep 64 --expert-nodes 4 --zero 1 "
       "--seq 4096 --global-batch 15360 --precision bf16 --efficiency 1 --schedule ";

@@ -87,7 +87,7 @@ TEST_CASE("an explained interval states the number of sources in its error class
       Contains("for class decode"));
 }
 
-TEST_CASE("without software an estimate has no parameters", "[explain]") {
+TEST_CASE("without software, an explanation lists no estimator parameters", "[explain]") {
   CHECK_FALSE(explained("step.time_s", on_h100 + "--efficiency 0.5").contains("estimate"));
   CHECK_FALSE(explained("memory.peak_bytes", on_h100).contains("estimate"));
 }

@@ -75,7 +75,7 @@ TEST_CASE("a plan's estimate equals that of its printed command", "[estimate][cl
   CHECK_THAT(text, Catch::Contains("first token") && Catch::Contains(" ms) on average"));
 }
 
-TEST_CASE("an interval that is widened because of the device has a note", "[estimate][cli][long]") {
+TEST_CASE("a note states if an interval is widened because of the device", "[estimate][cli][long]") {
   for (const char* question :
        {"infer llama-3.1-8b --hardware arc-pro-b60", "infer llama-3.1-8b --hardware tpu-v4 --tp 4",
         "fit --hardware arc-pro-b60", "train llama-3.1-8b --hardware mi350x --gpus 8 --fsdp"}) {
@@ -87,13 +87,13 @@ TEST_CASE("an interval that is widened because of the device has a note", "[esti
     CHECK_FALSE(notes_say(test::ask(question), "at least as wide"));
 }
 
-TEST_CASE("figures without an interval have a note", "[estimate][cli]") {
+TEST_CASE("a note names the figures that have no interval", "[estimate][cli]") {
   CHECK(notes_say(test::ask("accuracy inference " + test::measurements("inference")),
                   "no interval is available for figures of class memory"));
   CHECK_FALSE(notes_say(test::ask("accuracy training " + test::measurements("dense")), "no interval"));
 }
 
-TEST_CASE("no end of an interval is faster than the roofline bound", "[estimate][cli]") {
+TEST_CASE("intervals never extend below the roofline bound", "[estimate][cli]") {
   const auto rounded = [](const json::Value& bound) { return real(bound) * (1 - 1e-12); };
   for (const char* words :
        {"train mixtral-8x7b --hardware rtx-3060 --tp 2 --micro-batch 16 --seq 1024",

@@ -73,7 +73,8 @@ TEST_CASE("the seeds' activations of GPT-3 match Goon (2.5) to (2.7)", "[explain
   CHECK(v["formula"] == "B*S*(p*L*(4*D + 2*A*d_h + 2*G*d_h + 2*A*S + 2*F) + L*(2*D + A*S))");
 }
 
-TEST_CASE("JSON has the same content as text, and its numbers can be evaluated", "[explain][cli]") {
+TEST_CASE("an explanation's JSON has the same content as its text, and its numbers can be evaluated",
+          "[explain][cli]") {
   const json::Value v = explained("memory.optimizer_bytes llama-3.1-8b --optimizer adam8bit");
   CHECK(v["path"] == "memory.optimizer_bytes");
   CHECK(v["formula"] == "4*N_T + 2*N_T + 8*ceil(N_T/256)");
@@ -89,7 +90,7 @@ TEST_CASE("FLOPs beyond 64 bits keep every digit", "[explain][cli]") {
   CHECK_THAT(r.out, Contains("\"value\": 59587144706457600000000000"));  // 6 x 671026404352 x 14.8e12
 }
 
-TEST_CASE("a quantity can be named by its path, its last part, its section or all", "[explain][cli][long]") {
+TEST_CASE("a quantity can be named by its path, its last part, its section or 'all'", "[explain][cli][long]") {
   CHECK(explained("activations_bytes llama-3.1-8b")["path"] == "memory.activations_bytes");
   CHECK(explained("Max-Batch llama-3.1-8b --hardware h100")["path"] == "limits.max_batch");
   CHECK(test::ask("explain parameters gpt-2-124m")["quantities"].size() == 11);
@@ -97,7 +98,7 @@ TEST_CASE("a quantity can be named by its path, its last part, its section or al
   CHECK(test::ask("explain all llama-3.1-8b --hardware h100 --tokens 1T")["quantities"].size() > 90);
 }
 
-TEST_CASE("a quantity can also be named by a word of its key or of its meaning", "[explain][cli]") {
+TEST_CASE("a quantity can also be named by a word in its key or its meaning", "[explain][cli]") {
   const std::string server = " llama-3.1-8b --hardware h100 --rate 5";
   const std::string price = test::llmcalc("explain price" + server).out;
   CHECK(price.find("serving.usd_per_1m_input") != std::string::npos);
@@ -122,7 +123,7 @@ TEST_CASE("the rates, percentiles and prices of a serving run can be explained",
       CHECK(value(std::string(time) + "." + of) == serving[time][of]);
 }
 
-TEST_CASE("rates of closed-loop users are explained by the number of counted answers", "[explain][serve][cli]") {
+TEST_CASE("explained rates of closed-loop users count the same answers as the report", "[explain][serve][cli]") {
   const std::string server =
       " llama-3.1-8b --hardware h100 --users 40 --think-time 5s --num-requests 600 --slo-ttft 50ms";
   const json::Value serving = test::ask("serve" + server)["serving"];
@@ -143,7 +144,7 @@ TEST_CASE("explain states why it cannot derive a capacity", "[explain][serve][cl
   CHECK(test::llmcalc(asked + "--rate 1").err.find("a --rate beyond capacity") != std::string::npos);
 }
 
-TEST_CASE("a formula without a model shows how models and plans change it", "[explain][cli]") {
+TEST_CASE("a formula explained without a model shows how models and plans change it", "[explain][cli]") {
   const std::string out = test::llmcalc("explain kv_cache.bytes_per_token").out;
   CHECK_THAT(out, Contains("= 2*L*p_kv*G*d_h"));
   CHECK_THAT(out, Contains("latent attention, shared experts (DeepSeek-V3)"));
@@ -188,7 +189,7 @@ TEST_CASE("every number of a report has an explanation", "[explain][cli]") {
   CHECK(held > 90);
 }
 
-TEST_CASE("explanations fit 80 columns", "[explain][cli][every]") {
+TEST_CASE("explanations are at most 80 columns wide", "[explain][cli][every]") {
   for (const char* arguments :
        {"", "parameters", "memory", "step", "end_to_end", "scaling", "collective", "hardware", "ridge h100",
         "attn.core gemma-3-27b", "all llama-3.1-405b --hardware h100 --tp 8 --tokens 15T",
@@ -203,7 +204,7 @@ TEST_CASE("explanations fit 80 columns", "[explain][cli][every]") {
   }
 }
 
-TEST_CASE("a quantity without an explanation is rejected in one sentence", "[explain][cli]") {
+TEST_CASE("a quantity without an explanation is rejected with a one-sentence error", "[explain][cli]") {
   CHECK_THAT(refused("activation_bytes llama-3.1-8b"), Contains("did you mean activations_bytes"));
   CHECK_THAT(refused("llama-3.1-8b"), Contains("'llmcalc explain all llama-3.1-8b'"));
   CHECK_THAT(refused("step.mfu llama-3.1-8b"), Contains("needs a device: add --hardware HW"));
@@ -214,14 +215,14 @@ TEST_CASE("a quantity without an explanation is rejected in one sentence", "[exp
   CHECK_THAT(refused("parameters lama-3.1-8b"), Contains("did you mean"));
 }
 
-TEST_CASE("explain all skips quantities that a model lacks, with a note", "[explain][cli]") {
+TEST_CASE("'explain all' skips quantities that a model lacks, with a note", "[explain][cli]") {
   const test::Ran r = test::llmcalc("explain all gpt-2-124m --prompt 1000");  // 1000 + 256 tokens exceed 1024 positions
   CHECK(r.code == 0);
   CHECK_THAT(r.out, Contains("note: ") && Contains("1024 learned positions"));
   CHECK_THAT(r.out, Contains("more quantities need a device"));
 }
 
-TEST_CASE("numbers replace only whole symbols, and function names remain", "[explain]") {
+TEST_CASE("substituted numbers replace only whole symbols and keep function names", "[explain]") {
   const explain::Formula f{"L*max(D, d) + L_w*ceil(D/T)"};
   const std::vector<explain::Symbol> values{{"L", "", "2"}, {"L_w", "", "3"}, {"D", "", "5"}, {"d", "", "7"}};
   CHECK(joined(substituted(f, values)) == "2*max(5, 7) + 3*ceil(5/T)");
@@ -237,7 +238,7 @@ TEST_CASE("a sum is expanded term by term", "[explain]") {
   CHECK(pieces[2].name == "a");
 }
 
-TEST_CASE("an expression groups like terms, factors out common factors and keeps its value", "[explain]") {
+TEST_CASE("simplification groups like terms, factors out common factors and keeps the value", "[explain]") {
   using explain::Expr;
   const Expr d("D", 5), a("A", 7), g("G", 3), t("T", 2), one("L", 1);
   CHECK((Expr(2) * d * a + a * d + (g + 1) * d).text() == "3*D*A + (G + 1)*D");
@@ -395,7 +396,7 @@ TEST_CASE("long formulas name their parts, and long numbers have separators", "[
         "4096*16,384 + 3.1415926535 + 1e12345 + d_12345 + max(100,000, 7)");
 }
 
-TEST_CASE("explain without arguments prints an index of quantities and words", "[explain][cli]") {
+TEST_CASE("explain without arguments prints an index of quantities and terms", "[explain][cli]") {
   const test::Ran ran = test::llmcalc("explain");
   CHECK(ran.code == 0);
   CHECK_THAT(ran.out, Contains("weights_bytes") && Contains("KV cache") && Contains("--tp") && Contains("nvfp4"));

@@ -31,7 +31,7 @@ using test::odd_tables;
 
 namespace {
 
-/// The verdict word that a number implies.
+/// The verdict that a number implies.
 std::string verdict(const Explanation& e, long double value) {
   if (e.definition->path.ends_with("fits")) return value <= 1 ? "yes" : "no";
   if (e.definition->verdict.starts_with("the smallest")) return value >= 1 ? "reached" : "never";
@@ -324,7 +324,7 @@ TEST_CASE("every printed formula gives the report's number with MTP modules", "[
   CHECK(evaluated > 1000);
 }
 
-TEST_CASE("every printed formula gives the report's number for every model under some plans", "[explain][every]") {
+TEST_CASE("every printed formula gives the report's number for every model under selected plans", "[explain][every]") {
   evaluated = 0;
   std::size_t n = 0;
   for (const Builtin& b : builtin_models()) {

@@ -44,7 +44,7 @@ TEST_CASE("the speeds in a row of fit match infer's with the same model and weig
   }
 }
 
-TEST_CASE("each row of fit gives the longest context, largest batch and memory of a matching server", "[fit][cli]") {
+TEST_CASE("each row of fit matches the longest context, largest batch and memory that serve reports", "[fit][cli]") {
   for (const std::string server :
        {"llama-3.1-8b --hardware rtx-4090", "qwen3-32b --hardware rtx-5090", "llama-3.1-70b --hardware h100 --tp 4",
         "qwen3-8b --hardware m1-max", "gpt-oss-20b --hardware rtx-4090", "gemma-3-27b --hardware h100"}) {
@@ -98,7 +98,7 @@ TEST_CASE("fit shows every model once, largest first, in the widest weight forma
   }
 }
 
-TEST_CASE("fit leaves out models that are too slow or have a shorter context", "[fit][cli]") {
+TEST_CASE("fit leaves out models that are too slow or whose context is too short", "[fit][cli]") {
   const json::Value fit = test::ask("fit --hardware rtx-4090 --context 32k --min-speed 100");
   for (const json::Value& row : fit["runnable"]) {
     CHECK(row["tokens_per_s_per_sequence"] >= 100);
@@ -110,7 +110,7 @@ TEST_CASE("fit leaves out models that are too slow or have a shorter context", "
   CHECK(slow["left_out"][1]["reason"] == "--context 4000: gpt-2-124m supports at most 1024 tokens");
 }
 
-TEST_CASE("fit on a server card offers the weight formats for which the card has a matmul peak", "[fit][cli]") {
+TEST_CASE("on a server card, fit offers the weight formats for which the card has a matmul peak", "[fit][cli]") {
   const json::Value h100 = test::ask("fit llama-3.1-8b --hardware h100")["runnable"];
   REQUIRE(h100.size() == 3);
   CHECK(h100[1]["weight_precision"]["all"] == "fp8-row");
@@ -120,7 +120,7 @@ TEST_CASE("fit on a server card offers the weight formats for which the card has
   CHECK(a100[1]["precision"] == "bf16");  // without an fp8 peak, weights are dequantized
 }
 
-TEST_CASE("a card that can run no model gets a report of the smallest model's needs", "[fit][cli]") {
+TEST_CASE("on a card that fits no model, fit reports the needs of the smallest model", "[fit][cli]") {
   const test::Ran r = test::llmcalc("fit llama-3.1-405b --hardware rtx-4090 --software vllm");
   CHECK(r.code == 0);
   CHECK(r.out.find("runs      0 of 1 models") != std::string::npos);
@@ -144,7 +144,7 @@ TEST_CASE("fit falls back to 2-bit mixes, then to experts and layers on the host
                               share))["inference_memory"]["fits"] == false);
 }
 
-TEST_CASE("fit rejects unusable options", "[fit][cli]") {
+TEST_CASE("fit rejects invalid and contradictory options", "[fit][cli]") {
   CHECK(refusal("fit --use prose --hardware h100").find("--use: expected chat, code or all") != std::string::npos);
   CHECK(refusal("fit --hardware h10").find("did you mean") != std::string::npos);
   CHECK(refusal("fit lama --hardware h100").find("unknown model \"lama\"") != std::string::npos);
@@ -156,7 +156,7 @@ TEST_CASE("fit rejects unusable options", "[fit][cli]") {
   CHECK(refusal("fit --hardware h100 --batch none").find("--batch: expected") != std::string::npos);
 }
 
-TEST_CASE("the table of fit fits 80 columns", "[fit][cli]") {
+TEST_CASE("the table that fit prints is at most 80 columns wide", "[fit][cli]") {
   for (const char* hardware : {"rtx-4090", "h200", "m1", "amd-epyc-9755", "trainium2"}) {
     std::istringstream lines(test::llmcalc("fit --hardware " + std::string(hardware)).out);
     for (std::string line; std::getline(lines, line);) {
@@ -169,7 +169,7 @@ TEST_CASE("the table of fit fits 80 columns", "[fit][cli]") {
 // Mistral 7B v0.1 has a window of 4096 tokens in every layer, with 32 x 2 x 8 x 128 two-byte elements per token. A
 // sequence holds the 257 blocks of 16 tokens that a window spans. During prefill it holds the blocks of the window plus
 // a pass of 2048 tokens: ceil((4095 + 2048) / 16) + 1 = 385.
-TEST_CASE("a model with a window in every layer caches no more than its windows", "[serve][fit][cli]") {
+TEST_CASE("a model with sliding windows in every layer caches no more tokens than its windows", "[serve][fit][cli]") {
   const json::Value m = test::ask(
       "serve mistral-7b-v0.1 --hardware rtx-4090 --software vllm --prompt 12000 --generate 300 --rate 0.1 "
       "--num-requests 20");
@@ -185,7 +185,7 @@ TEST_CASE("a model with a window in every layer caches no more than its windows"
   CHECK(peak("30000") - peak("4096") == (385 - 256) * 16 * 131072.0);
 }
 
-TEST_CASE("the short list has recent models, with those that fit in 4 bits or more first", "[fit][cli]") {
+TEST_CASE("fit's short list has recent models, and models that fit in 4 bits or more come first", "[fit][cli]") {
   const std::string out = test::llmcalc("fit --hardware rtx-4090").out;
   CHECK(std::count(out.begin(), out.end(), '\n') <= 30);
   CHECK_THAT(out, Catch::Contains("released since 2025-05"));

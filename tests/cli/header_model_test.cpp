@@ -31,7 +31,7 @@ constexpr Count attention = 2 * (2 * 256 * 256 + 2 * 128 * 256), mlp = 2 * 3 * 5
 
 }  // namespace
 
-TEST_CASE("a GGUF file can be the MODEL, and its tensors give the weight bytes", "[cli][checkpoint]") {
+TEST_CASE("a GGUF file can be given as MODEL, and its tensors determine the weight bytes", "[cli][checkpoint]") {
   const CheckpointFolder folder;
   const std::string path = write_gguf(folder, "m.gguf", llama_keys(tiny), tensors());
   constexpr Count v = 2 * 128 * 256, matrices = attention - v + mlp + 2 * table;
@@ -58,7 +58,7 @@ TEST_CASE("'show' lists a checkpoint's tensors by group, and unknown tensors by 
   CHECK(text.out.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("a damaged checkpoint is rejected in one sentence with exit code 2", "[cli][checkpoint]") {
+TEST_CASE("a damaged checkpoint is rejected with a one-sentence error and exit code 2", "[cli][checkpoint]") {
   const CheckpointFolder folder;
   const std::string path = folder.write("m.gguf", "GGUF\3");
   for (const char* command : {"params ", "show ", "infer --hardware h100 "}) {
@@ -69,7 +69,7 @@ TEST_CASE("a damaged checkpoint is rejected in one sentence with exit code 2", "
   }
 }
 
-TEST_CASE("--weight-precision accepts a mix and formats by component", "[cli][checkpoint]") {
+TEST_CASE("--weight-precision accepts a mix of formats or one format per component", "[cli][checkpoint]") {
   const std::string config = quantized_config("null");
   const auto bytes = [&](const std::string& given) {
     return ask("memory " + config + " --infer --prompt 8 --generate 8 --weight-precision " +

@@ -28,7 +28,7 @@ std::string out(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("every help text fits 80 columns, and --help-all shows every option", "[help]") {
+TEST_CASE("every help text is at most 80 columns wide, and --help-all shows every option", "[help]") {
   CHECK(widest(out("--help")) <= 80);
   for (const Command& c : commands()) {
     const std::string name(c.name), all = out(name + " --help-all");
@@ -56,7 +56,7 @@ TEST_CASE("the help of train leads with the most common options", "[help]") {
   CHECK(out("help train") == help);
 }
 
-TEST_CASE("the manual's OPTIONS match the table, and the manual names every command", "[help]") {
+TEST_CASE("the manual's OPTIONS section matches the option table, and the manual names every command", "[help]") {
   const std::string manual = test::read_file(LLMCALC_SOURCE_DIR "/docs/llmcalc.1");
   const std::size_t begin = manual.find(".SH OPTIONS\n"), end = manual.find(".SH EXIT STATUS\n");
   REQUIRE(begin < end);
@@ -68,7 +68,7 @@ TEST_CASE("the manual's OPTIONS match the table, and the manual names every comm
   }
 }
 
-TEST_CASE("shell completion offers commands, options, choices and names", "[help]") {
+TEST_CASE("shell completion offers commands, options, choices and preset names", "[help]") {
   CHECK(has(out("complete ''"), "train\t"));
   CHECK(has(out("complete train llama --"), "\n--seq\ttokens per sequence\n"));
   CHECK(has(out("complete collective --"), "--ranks\t"));

@@ -26,7 +26,8 @@ TEST_CASE("llama.cpp decodes with offloaded experts on the host, at the speed of
   CHECK(desktop < 0.033);
 }
 
-TEST_CASE("an engine that loads offloaded weights depends on the link, not on the host's memory", "[host][cli]") {
+TEST_CASE("an engine that loads offloaded weights is limited by the link, not by host memory bandwidth",
+          "[host][cli]") {
   const auto seconds = [](const std::string& options) -> double {
     return test::ask(
         "infer qwen3-30b-a3b --hardware rtx-3070 --offload weights:0.75 --weight-precision awq "

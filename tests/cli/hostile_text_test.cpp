@@ -50,7 +50,7 @@ void check_shown(const std::string& out) {
 
 }  // namespace
 
-TEST_CASE("text from a file is shown in every style without being interpreted", "[hostile]") {
+TEST_CASE("control characters and markup in a file's text are never interpreted, in any output style", "[hostile]") {
   const std::string model = hostile_model(), hardware = " --hardware " + hostile_hardware();
   for (const std::string& command :
        {"params " + model, "memory " + model + " --train", "flops " + model, "train " + model + hardware,
@@ -68,7 +68,7 @@ TEST_CASE("text from a file is shown in every style without being interpreted", 
   }
 }
 
-TEST_CASE("a file name is shown without being interpreted", "[hostile]") {
+TEST_CASE("control characters and markup in a file name are never interpreted", "[hostile]") {
   const std::string name = path("m\x1b[31m\xFF.json");
   test::write_file(name, preset(builtin_models(), "gpt2").dump());
   for (const char* style : {"", " --markdown", " --json"})
@@ -78,7 +78,7 @@ TEST_CASE("a file name is shown without being interpreted", "[hostile]") {
   CHECK(printable(imported.err.substr(0, imported.err.size() - 1)) + "\n" == imported.err);
 }
 
-TEST_CASE("a log's model and a report's options are shown without being interpreted", "[hostile]") {
+TEST_CASE("control characters in a log's model or a report's options are never interpreted", "[hostile]") {
   std::string log = test::read_file(LLMCALC_SOURCE_DIR "/tests/cli/logs/vllm-v1.log");
   const std::size_t at = log.find("model='");
   REQUIRE(at != std::string::npos);

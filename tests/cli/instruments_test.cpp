@@ -56,7 +56,7 @@ bool says(const std::string& text, const std::string& what) { return text.find(w
 
 }  // namespace
 
-TEST_CASE("counted work is shown next to its prediction", "[contract][instruments]") {
+TEST_CASE("counted FLOPs and bytes are shown next to their predictions", "[contract][instruments]") {
   const json::Value r = json_of(all_measured());
   CHECK(r["counters"][0] == json::Value{{"phase", "forward"},
                                         {"predicted_flops", 1000.0},
@@ -71,7 +71,7 @@ TEST_CASE("counted work is shown next to its prediction", "[contract][instrument
   CHECK(says(text, "the counters measured 1.000000 of the FLOPs"));
 }
 
-TEST_CASE("tensor core work is compared with its prediction where one exists", "[contract][instruments]") {
+TEST_CASE("tensor core FLOPs are compared with their prediction if there is one", "[contract][instruments]") {
   const json::Value rows = json_of(parts_told())["tensor_work"];
   REQUIRE(rows.size() == 4);
   CHECK(rows[0] == json::Value{{"phase", "forward"},
@@ -141,7 +141,7 @@ TEST_CASE("the known properties of the machine are listed", "[contract][instrume
   CHECK(says(text_of(all_measured()), "1755 MHz"));
 }
 
-TEST_CASE("a missing measurement gives a note instead of a section", "[contract][instruments]") {
+TEST_CASE("a missing measurement is reported in a note instead of a section", "[contract][instruments]") {
   validate::Metered m;
   m.no_counts = "no CUPTI";
   m.no_energy = "no board";

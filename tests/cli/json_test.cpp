@@ -28,7 +28,7 @@ bool whole(const json::Value& v) {
 
 }  // namespace
 
-TEST_CASE("a report's JSON has every name of schema 2, and no null", "[contract][cli]") {
+TEST_CASE("a report's JSON has every key of schema 2 and no null", "[contract][cli]") {
   const json::Value r = ask(
       "report llama-3.1-70b --hardware h100 --tp 8 --gpus 64 --tokens 15T --price 2.5 --watts 700 --pue 1.1 --co2 0.4");
   CHECK(r["llmcalc"]["schema"] == 2);
@@ -63,7 +63,7 @@ TEST_CASE("a report's JSON has every name of schema 2, and no null", "[contract]
   CHECK(whole(r));
 }
 
-TEST_CASE("a validation's JSON names model, machine and options", "[contract][cli]") {
+TEST_CASE("the JSON of validate names the model, machine and options", "[contract][cli]") {
   const std::string tiny = "validate docs/examples/tiny-llama.json --seq 8 --train ";
   const json::Value plain = ask(tiny), timed = ask(tiny + "--hardware h100 --repeats 2");
   for (const json::Value& r : {plain, timed}) {
@@ -83,7 +83,7 @@ TEST_CASE("a validation's JSON names model, machine and options", "[contract][cl
   CHECK(timed["inputs"]["check_time"] == false);
 }
 
-TEST_CASE("inapplicable keys are absent, and a count of zero is a value", "[contract][cli]") {
+TEST_CASE("inapplicable keys are absent, but a count of zero is present", "[contract][cli]") {
   const json::Value r = ask("train gpt2 --hardware h100");
   CHECK_FALSE(r.contains("run"));
   CHECK_FALSE(ask("memory gpt2").contains("hardware"));
@@ -104,7 +104,7 @@ TEST_CASE("the memory command shows training memory, inference memory, or both",
   CHECK(ask("memory gpt2").contains("inference_memory"));
 }
 
-TEST_CASE("a measured throughput gives its MFU over all GPUs", "[contract][cli]") {
+TEST_CASE("the MFU of a measured throughput is computed over all GPUs", "[contract][cli]") {
   const json::Value r = ask("train gpt-3-175b --hardware a100 --tp 8 --gpus 1024 --measured-tokens-per-s 140k");
   const double per_token = r["flops"]["per_token"].get<double>();
   CHECK(r["run"]["mfu"].get<double>() == Approx(per_token * 140e3 / (1024 * 312e12)).epsilon(1e-12));
@@ -153,7 +153,7 @@ TEST_CASE("a saved report equals the output of the same command run later", "[co
   }
 }
 
-TEST_CASE("a comparison with a baseline lists changed, missing and new numbers", "[contract][cli]") {
+TEST_CASE("check against a baseline lists changed, missing and new numbers", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   const test::Ran saved = test::llmcalc("params gpt2 --json");
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -198,7 +198,7 @@ TEST_CASE("a file that is not a report or has another schema is rejected as a ba
         std::string::npos);
 }
 
-TEST_CASE("check finds no difference over all presets", "[textbook][cli]") {
+TEST_CASE("check finds no difference for any preset", "[textbook][cli]") {
   const test::Ran r = test::llmcalc("check");
   CHECK(r.code == 0);
   CHECK(r.out.find("no differences") != std::string::npos);

@@ -172,12 +172,12 @@ const std::vector<StackPlans> plans{
 
 }  // namespace
 
-TEST_CASE("a printed launch command reads back as the same inputs, for every stack", "[launch][cli]") {
+TEST_CASE("for every stack, a printed launch command parses back to the same inputs", "[launch][cli]") {
   for (const StackPlans& p : plans)
     for (const char* plan : p.plans) check_round_trip(p.stack, p.command, p.model, p.kept, plan);
 }
 
-TEST_CASE("every key of a launch table is an input or a size, and every value is a command-line value", "[launch]") {
+TEST_CASE("launch tables have only known inputs and sizes as keys, with valid command-line values", "[launch]") {
   std::size_t tables = 0;
   for (const Builtin& b : builtin_software()) {
     const SoftwareCard card = load_software(b.name);
@@ -205,7 +205,7 @@ TEST_CASE("every key of a launch table is an input or a size, and every value is
 }
 
 // TensorRT-LLM: keys of its YAML file. bitsandbytes' Adam is created by the script that calls DeepSpeed.
-TEST_CASE("a launch table covers the capabilities of its stack", "[launch]") {
+TEST_CASE("a launch table can express every capability of its stack", "[launch]") {
   const auto excepted = [](std::string_view stack, std::string_view word) {
     return (stack == "tensorrt-llm" && word == "dp") || (stack == "deepspeed" && word == "adam8bit");
   };
@@ -253,7 +253,7 @@ TEST_CASE("a vLLM command gives the same plan in any spelling", "[launch][cli]")
   CHECK(drafted["draft_model"] == "Qwen/Qwen3-0.6B");
 }
 
-TEST_CASE("a configuration file is read for its plan, and unrelated keys are ignored", "[launch][cli]") {
+TEST_CASE("a launch configuration file gives the plan, and its unrelated keys are ignored", "[launch][cli]") {
   const std::string path = test::scratch() + "/qlora.yaml";
   test::write_file(path,
                    "base_model: meta-llama/Llama-3.1-8B  # the base\nload_in_8bit: false\nload_in_4bit: true\n"
@@ -276,7 +276,7 @@ TEST_CASE("additional options override a launch command", "[launch][cli]") {
   CHECK(has(emitted(from + "--emit sglang"), "--tensor-parallel-size 4"));
 }
 
-TEST_CASE("requests longer than the limit of a launch are rejected, and the default prompt is shortened",
+TEST_CASE("requests longer than a launch command's limit are rejected; the default prompt is shortened",
           "[launch][cli]") {
   const std::string from = "infer --hardware h100 --from 'vllm serve meta-llama/Llama-3.1-8B --max-model-len 1024' ";
   const json::Value inputs = test::ask(from)["inputs"];
@@ -285,7 +285,7 @@ TEST_CASE("requests longer than the limit of a launch are rejected, and the defa
         "llmcalc: --from: requests of 4352 tokens exceed the limit of 1024 tokens in the command\n");
 }
 
-TEST_CASE("a launch command with an unknown option or value is rejected in one sentence", "[launch][cli]") {
+TEST_CASE("a launch command with an unknown option or value is rejected with a one-sentence error", "[launch][cli]") {
   const auto said = [](const std::string& command) {
     return refusal_in("infer --hardware h100 --from '" + command + "'");
   };

@@ -151,7 +151,7 @@ TEST_CASE("generation gives the same text with and without a cache, and for the 
   CHECK(test::llmcalc(go + " --seed 4").out != test::llmcalc(go + " --seed 5").out);
 }
 
-TEST_CASE("the cache's savings are shown, and the cache changes no token", "[learn]") {
+TEST_CASE("generation reports what the cache saves, and the cache changes no token", "[learn]") {
   const std::string go = "generate " + checkpoint() + " 'the cat' --tokens 20 --compare-kv-cache";
   for (const std::string how : {" --temperature 0", " --beams 3"}) {
     const test::Ran r = test::llmcalc(go + how);
@@ -186,14 +186,14 @@ TEST_CASE("generation stops at the last position, with a note", "[learn]") {
           "the prompt has 40 tokens but the model has 32 learned positions");
 }
 
-TEST_CASE("only whole characters are shown", "[learn]") {
+TEST_CASE("generated text is shown in whole UTF-8 characters", "[learn]") {
   const test::Ran r = test::llmcalc("generate " + checkpoint() + " 'caf\xC3\xA9' --tokens 8");
   CHECK(r.code == 0);
   CHECK(r.out.starts_with("caf\xC3\xA9"));
   refused("generate " + checkpoint() + " 'caf\xC3'", "is not UTF-8 text");
 }
 
-TEST_CASE("an unusable training text is rejected in one sentence", "[learn]") {
+TEST_CASE("an unusable training text is rejected with a one-sentence error", "[learn]") {
   refused("learn " + text_file() + " --device tpu", "--device: expected cpu, cuda or cuda:N, got \"tpu\"");
   refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
   refused("learn " + test::scratch(), "is a folder");
@@ -251,7 +251,7 @@ TEST_CASE("a damaged or foreign checkpoint is rejected", "[learn]") {
   CHECK(test::llmcalc("generate " + checkpoint() + " hello --beams 256 --tokens 2").code == 0);
 }
 
-TEST_CASE("a loss that is not a number ends training with its step and operator, exit code 1", "[learn]") {
+TEST_CASE("a NaN loss ends training with exit code 1 and names the step and the operator", "[learn]") {
   const test::Ran r = test::llmcalc(learn("nan.safetensors") + " --steps 30 --rate 1e30");
   CHECK(r.code == 1);
   CHECK(r.err.find("llmcalc: step ") != std::string::npos);
@@ -259,7 +259,7 @@ TEST_CASE("a loss that is not a number ends training with its step and operator,
   CHECK(r.err.find("--rate") != std::string::npos);
 }
 
-TEST_CASE("Ctrl-C ends learning with a checkpoint and the table, exit code 130", "[learn]") {
+TEST_CASE("Ctrl-C ends training with a checkpoint, the loss table and exit code 130", "[learn]") {
   const std::string out = path("interrupted.safetensors");
   const test::Ran stopped = test::interrupted("learn " + text_file() + " --out " + out + " --model " + model_file() +
                                               " --seq 16 --batch 4 --steps 100000000");
@@ -270,7 +270,7 @@ TEST_CASE("Ctrl-C ends learning with a checkpoint and the table, exit code 130",
   CHECK(test::llmcalc("learn " + text_file() + " --out " + out + " --resume --minutes 0.001").code == 0);
 }
 
-TEST_CASE("Ctrl-C ends generating with the text so far, and validating with a message, exit code 130", "[learn]") {
+TEST_CASE("Ctrl-C ends generation with the text so far and validation with a message, with exit code 130", "[learn]") {
   const std::string endless = path("endless.safetensors");
   const std::string model = " --model docs/examples/tiny-llama.json --seq 16 --batch 4 --steps 1";
   REQUIRE(test::llmcalc("learn " + text_file() + " --out " + endless + model).code == 0);

@@ -65,7 +65,7 @@ TEST_CASE("the greeting names the machine and five commands that run", "[machine
   CHECK_THAT(text, Catch::Contains("preset: rtx-4090") && Catch::Contains("--hardware rtx-4090"));
 }
 
-TEST_CASE("list hardware --here shows the machine in text and in JSON", "[machine][cli]") {
+TEST_CASE("'list hardware --here' shows the machine in text and in JSON", "[machine][cli]") {
   const json::Value v = test::ask("list hardware --here");
   CHECK(v["machine"]["threads"].get<Count>() > 0);
   CHECK(v["machine"]["memory_bytes"].get<Count>() > 0);

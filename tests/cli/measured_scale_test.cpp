@@ -44,7 +44,8 @@ TEST_CASE("a measurement far from its estimate gets a warning", "[measured]") {
   CHECK_THAT(notes(test::ask(plan + "--measured-tokens-per-s 45000")), !Contains("check that the plan"));
 }
 
-TEST_CASE("compare rescales the other plan by the measured one", "[measured][compare]") {
+TEST_CASE("compare rescales the second plan's time by the square root of the first's measured scale",
+          "[measured][compare]") {
   const std::string of = "compare --of '" + plan + "--measured-tokens-per-s 45000' --vs ";
   const json::Value r = test::ask(of + "'--recompute full'");
   const json::Value &a = r["sides"][0], &b = r["sides"][1];
@@ -58,13 +59,13 @@ TEST_CASE("compare rescales the other plan by the measured one", "[measured][com
   CHECK_THAT(notes(r), Contains("in 9 of 10 cases"));
 }
 
-TEST_CASE("a measured step does not rescale other hardware or software", "[measured][compare]") {
+TEST_CASE("a measured step does not rescale plans on other hardware or software", "[measured][compare]") {
   const std::string of = "compare --of '" + plan + "--measured-tokens-per-s 45000' --vs ";
   for (const char* other : {"'--hardware h200'", "'--software torchtitan'"})
     CHECK_THAT(test::ask(of + other).dump(), !Contains("rescaled_time_s"));
 }
 
-TEST_CASE("a measured plan rescales all plans by one factor and keeps their order", "[measured][plan]") {
+TEST_CASE("a measurement rescales all searched plans by one factor and keeps their order", "[measured][plan]") {
   const std::string plan = "plan train gpt2 --hardware h100 --gpus 8 --global-batch 64 --top 5 ";
   const json::Value as_estimated = test::ask(plan),
                     measured = test::ask(plan + "--measured-tokens-per-s 400000 --measured-plan '--tp 2'");

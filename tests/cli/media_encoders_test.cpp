@@ -24,7 +24,7 @@ constexpr Count image_layer = 2 * 64 * 64 + 2 * 64 * 32 + 32 + 3 * 64 * 128 + 13
 
 }  // namespace
 
-TEST_CASE("params shows a vision encoder and its projector in addition to the total", "[cli][towers]") {
+TEST_CASE("params shows a vision encoder and its projector separately from the total", "[cli][towers]") {
   const json::Value kimi = ask("params kimi-k3")["parameters"];
   CHECK(kimi["vision"] == 401214464);
   CHECK(kimi["projector"] == 46144512);
@@ -50,7 +50,7 @@ TEST_CASE("inference loads encoders with the model, replicated on every rank, un
   CHECK(ask("memory qwen3.5-27b --infer")["inputs"]["towers"] == true);
 }
 
-TEST_CASE("a server's engine loads encoders with the model", "[cli][towers]") {
+TEST_CASE("serve loads encoders with the model unless --no-towers is given", "[cli][towers]") {
   const auto memory = [](const char* more) {
     return ask("serve qwen3.5-27b --hardware h200 --rate 1 --num-requests 20" + std::string(more))["engine_memory"];
   };

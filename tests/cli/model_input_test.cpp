@@ -54,7 +54,7 @@ TEST_CASE("a config's dtype is the default of --weight-precision unless --precis
 }
 
 // 20,914,757,184 parameters of 2 bytes. The preset's own experts are in mxfp4.
-TEST_CASE("a format in a preset's name sets its weights unless an option is given", "[cli]") {
+TEST_CASE("a format in a preset's name sets the weight format unless an option is given", "[cli]") {
   const json::Value named = memory("lmsys/gpt-oss-20b-bf16", "");
   CHECK(named["inference_memory"]["weights_bytes"] == 41829514368);
   CHECK(named["inputs"]["weight_precision"] == "bf16");
@@ -68,7 +68,7 @@ TEST_CASE("a format in a preset's name sets its weights unless an option is give
   CHECK(llmcalc::test::llmcalc("show gpt-oss-20b-bf16").code == 2);
 }
 
-TEST_CASE("unknown keys give one note", "[cli]") {
+TEST_CASE("all unknown keys of a config are reported in one note", "[cli]") {
   const std::string path = config(R"("visual": {"layers": 48}, "talker": {"layers": 9}, "temperature": 0.6)");
   const char* note = R"(\"visual\" and \"talker\" in )";
   for (const std::string command : {"params ", "memory ", "flops "})

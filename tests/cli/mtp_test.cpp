@@ -13,7 +13,7 @@ constexpr Count module_of_deepseek = 11610068224 - 256;
 constexpr Count module_of_glm = 358337791296 - 352797829024 - 2 * 775946240 - 160;
 }  // namespace
 
-TEST_CASE("params shows MTP modules in addition to the total", "[cli][mtp]") {
+TEST_CASE("params shows MTP modules separately from the total", "[cli][mtp]") {
   const json::Value deepseek = test::ask("params deepseek-v3")["parameters"],
                     glm = test::ask("params glm-4.5")["parameters"];
   CHECK(deepseek["total"] == 671026404352);
@@ -23,7 +23,7 @@ TEST_CASE("params shows MTP modules in addition to the total", "[cli][mtp]") {
   CHECK_FALSE(test::ask("params llama-3.1-8b")["parameters"].contains("mtp"));
 }
 
-TEST_CASE("training and inference load and run an MTP module if requested", "[cli][mtp]") {
+TEST_CASE("memory and FLOPs of training and inference include MTP modules only if requested", "[cli][mtp]") {
   const json::Value with = test::ask("memory deepseek-v3 --mtp 1"), without = test::ask("memory deepseek-v3");
   for (const char* section : {"memory", "inference_memory"})
     CHECK(with[section]["parameters"].get<Count>() - without[section]["parameters"].get<Count>() == module_of_deepseek);
@@ -70,7 +70,7 @@ TEST_CASE("the command printed for a plan with MTP modules reproduces the plan's
   }
 }
 
-TEST_CASE("validate runs a model with its MTP modules, and rejects drafts with windows", "[cli][mtp]") {
+TEST_CASE("validate runs a model with its MTP modules, and rejects drafting with sliding windows", "[cli][mtp]") {
   const std::string file = test::scratch() + "/ahead.json";
   json::Value model = json::parse(test::read_file(LLMCALC_SOURCE_DIR "/docs/examples/tiny-llama.json"), "tiny");
   model["mtp"] = {{"modules", 2},     {"mixer_of", 0},          {"mlp_of", 0},
@@ -90,7 +90,7 @@ TEST_CASE("validate runs a model with its MTP modules, and rejects drafts with w
   CHECK(test::llmcalc(train + " --train").code == 0);
 }
 
-TEST_CASE("unsupported uses of MTP modules are rejected in one sentence", "[cli][mtp][bad_input]") {
+TEST_CASE("unsupported uses of MTP modules are rejected with a one-sentence error", "[cli][mtp][bad_input]") {
   test::refused("train llama-3.1-8b --hardware h100 --mtp 1",
                 "--mtp applies to multi-token prediction (MTP) modules, which this model does not have; omit it");
   test::refused("memory deepseek-v3 --mtp 2",

@@ -55,7 +55,7 @@ TEST_CASE("explain writes out the bytes of a matmul's quantized operands", "[exp
   CHECK(test::llmcalc("explain mlp.up llama-3.1-8b --hardware b200").out.find("operands") == std::string::npos);
 }
 
-TEST_CASE("mistakes in low-precision options are reported in one sentence", "[cli]") {
+TEST_CASE("the error for a mistake in low-precision options is one sentence", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
   const auto refused = [](const std::string& arguments, const std::string& sentence) {
     const test::Ran r = test::llmcalc(arguments);

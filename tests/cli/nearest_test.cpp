@@ -18,7 +18,7 @@ void works(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("the nearest smaller and larger batches that the replicas can share are both suggested", "[cli]") {
+TEST_CASE("the nearest smaller and larger batches that divide evenly over the replicas are suggested", "[cli]") {
   refused(llama + "--gpus 16 --global-batch 17",
           "--global-batch 17 is not a multiple of --micro-batch 1 x 16 model replicas; it counts all replicas, and "
           "each runs whole micro-batches; set --global-batch 16 or --global-batch 32");
@@ -34,7 +34,7 @@ TEST_CASE("the suggested length divides across context-parallel ranks and fits t
   works("train gpt2 --hardware h100 --cp 3 --gpus 3 --seq 1020");
 }
 
-TEST_CASE("the error for too many chunks suggests fewer chunks, or ranks that the GPUs allow", "[cli]") {
+TEST_CASE("the error for too many chunks suggests fewer chunks, or a rank count that the GPUs allow", "[cli]") {
   refused(llama + "--gpus 64 --pp 8 --chunks 5 --global-batch 64",
           "--pp 8 x 5 chunks of layers exceed the 32 layers of llama-3.1-8b; set --chunks 4");
   works(llama + "--gpus 64 --pp 8 --chunks 4 --global-batch 64");

@@ -1,4 +1,4 @@
-// Notes and remedies have keys for programs in addition to their texts.
+// Notes and remedies have machine-readable keys in addition to their text.
 
 #include <algorithm>
 #include <regex>
@@ -22,8 +22,7 @@ std::set<std::string> keys_of(const json::Value& report) {
 
 }  // namespace
 
-TEST_CASE("every note has a key of words and underscores, and the texts are in the same order as the notes",
-          "[note][cli]") {
+TEST_CASE("every note has a snake_case key, and keyed notes are in the same order as the plain notes", "[note][cli]") {
   for (const char* command :
        {"train gpt2 --hardware h100 --gpus 12 --pp 2", "report mixtral-8x7b --hardware mi300x --tp 8",
         "serve llama-3.1-8b --hardware h100 --rate 4 --num-requests 50", "plan train gpt2 --hardware h100 --gpus 8",

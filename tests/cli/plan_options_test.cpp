@@ -46,7 +46,7 @@ TEST_CASE("--hsdp applies to every plan or is rejected", "[plan][cli]") {
   for (const json::Value& plan : all["plans"]) CHECK(plan["layout"]["zero"] != 0);
 }
 
-TEST_CASE("options that depend on searched degrees can be given without the degrees", "[plan][cli]") {
+TEST_CASE("options that depend on parallel degrees can be given even if the degrees are searched", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 8 --top 1 ";
   for (const char* option : {"--schedule zb-v", "--chunks 4", "--cp-method ulysses"}) {
     CAPTURE(option);
@@ -64,7 +64,7 @@ TEST_CASE("options that depend on searched degrees can be given without the degr
     CHECK(step(option) >= step(""));
 }
 
-TEST_CASE("every kind of planning request falls back to offload if no other plan fits", "[plan][cli]") {
+TEST_CASE("every kind of plan search falls back to offload if no other plan fits", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --gpus 1 --seq 1024 --top 1 ";
   for (const char* question : {"--largest batch", "--global-batch 4 --tokens 1B --deadline 900"}) {
     CAPTURE(question);
@@ -81,7 +81,7 @@ TEST_CASE("every kind of planning request falls back to offload if no other plan
   CHECK(numbers["inputs"]["offload"] == "optimizer");
 }
 
-TEST_CASE("the fewest GPUs and the largest size do not depend on other options", "[plan][cli]") {
+TEST_CASE("the fewest GPUs do not depend on --max-gpus, and sizes above the largest do not fit", "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --seq 1024 --global-batch 4 --top 1 ";
   for (const char* most : {"1", "4"})
     CHECK(test::ask(llama + "--tokens 1B --deadline 900 --max-gpus " + most)["plans"][0]["layout"]["gpus"] == 1);

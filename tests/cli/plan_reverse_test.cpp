@@ -6,7 +6,8 @@
 using namespace llmcalc;
 using test::refusal_in;
 
-TEST_CASE("the largest size that fits also fits when typed, and the next size tried does not", "[plan][cli]") {
+TEST_CASE("the largest size that fits also fits as an explicit option, and the next size tried does not",
+          "[plan][cli]") {
   const std::string plan = "plan train llama-3.1-8b --hardware h100 --gpus 4 --tp 2 --pp 2 --top 1 ";
   for (const auto& [of, option, more] :
        {std::tuple{"sequence", "--seq", "--global-batch 4"}, std::tuple{"micro-batch", "--micro-batch", ""}}) {
@@ -31,7 +32,7 @@ TEST_CASE("the largest size that fits also fits when typed, and the next size tr
   }
 }
 
-TEST_CASE("--largest layers returns a modified model, so its plans have no command", "[plan][cli]") {
+TEST_CASE("plans of '--largest layers' have no command, since they are for a modified model", "[plan][cli]") {
   const json::Value all = test::ask("plan train gpt2 --hardware h100 --gpus 1 --largest layers --top 1");
   const Count layers = all["largest"]["value"];
   CHECK(layers > 12);

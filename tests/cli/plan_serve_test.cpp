@@ -138,7 +138,8 @@ TEST_CASE("a serving plan routes a session's turns to the engine that caches its
   CHECK(run_of(plan)["serving"]["ttft_s"] == plan["serving"]["ttft_s"]);
 }
 
-TEST_CASE("a plan for a log uses prefix-aware routing only if the log has several prefixes", "[plan][serve][cli]") {
+TEST_CASE("a plan for a request log uses prefix-aware routing only if the log has several prefixes",
+          "[plan][serve][cli]") {
   const auto command = [](const std::string& fields) {
     const std::string path = test::scratch() + "/log.jsonl";
     std::string log;
@@ -202,7 +203,7 @@ TEST_CASE("one engine fewer than the plan's misses the limits", "[plan][serve][c
   CHECK(fewer["serving"]["slo_met"] < 0.95);
 }
 
-TEST_CASE("plans over several hardware types are sorted by price", "[plan][serve][cli]") {
+TEST_CASE("serving plans for several hardware types are sorted by price", "[plan][serve][cli]") {
   const json::Value all = test::ask(load + "h100,l40s,mi300x");
   double last = 0;
   for (const json::Value& plan : all["plans"]) {
@@ -225,7 +226,7 @@ TEST_CASE("no plan on a Pareto front is dominated in both speed and throughput",
   }
 }
 
-TEST_CASE("every other layout of the best plan's hardware states why it lost", "[plan][serve][cli]") {
+TEST_CASE("every other layout on the best plan's hardware states why it lost", "[plan][serve][cli]") {
   const json::Value r = test::ask("plan serve llama-3.1-70b --hardware h100 --rate 2 --slo-ttft 1s --slo-tpot 50ms");
   REQUIRE(r["neighbours"].size() + 1 == r["searched"]["candidates"]);
   for (const json::Value& n : r["neighbours"]) {
@@ -248,7 +249,7 @@ TEST_CASE("if the limits are unattainable, the answer is the nearest plan", "[pl
   CHECK(r.out.find("decode by communication") != std::string::npos);
 }
 
-TEST_CASE("if the limits are unattainable, JSON has no plans but the nearest plan for each limit",
+TEST_CASE("if the limits are unattainable, the JSON plan list is empty and the nearest plans are given",
           "[plan][serve][cli]") {
   const json::Value r = test::ask("plan serve llama-3.1-70b --hardware h100 --rate 1 --slo-ttft 1ms --slo-tpot 1ms");
   CHECK(r["plans"] == json::Value::array());
@@ -262,7 +263,7 @@ TEST_CASE("if the limits are unattainable, JSON has no plans but the nearest pla
   CHECK(r["nearest"][1]["tpot_s"] <= r["nearest"][0]["tpot_s"]);
 }
 
-TEST_CASE("if no layout has room for a request, the plan states the limit and a remedy", "[plan][serve][cli]") {
+TEST_CASE("if no layout has room for a request, the answer states the limit and a remedy", "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-405b --hardware rtx-4090 --tp 2 --rate 1 --slo-ttft 1s");
   CHECK(r.code == 0);
   CHECK(r.out.find("no searched layout has enough free memory for a request") != std::string::npos);
@@ -275,7 +276,7 @@ TEST_CASE("--top sets the number of plans", "[plan][serve][cli]") {
     CHECK(test::ask(load + "h100,h200,l40s --top " + std::to_string(top))["plans"].size() == top);
 }
 
-TEST_CASE("plans for a log meet the limits, and one engine fewer does not", "[plan][serve][cli]") {
+TEST_CASE("plans for a request log meet the limits, and one engine fewer does not", "[plan][serve][cli]") {
   std::string log;
   for (int i = 0; i < 600; ++i)
     log += "{\"arrival\": " + std::to_string(0.05 * i) + ", \"prompt\": " + std::to_string(400 + 37 * i % 3000) +
@@ -297,7 +298,7 @@ TEST_CASE("plans for a log meet the limits, and one engine fewer does not", "[pl
   CHECK(r["front"].size() > 2);
 }
 
-TEST_CASE("32 simulated engines represent a larger number, and totals are scaled up", "[plan][serve][cli]") {
+TEST_CASE("a larger fleet is represented by 32 simulated engines, and its totals are scaled up", "[plan][serve][cli]") {
   const json::Value r = test::ask("plan serve llama-3.1-8b --hardware h100 --tp 1 --rate 400 --slo-ttft 1s --top 1");
   const json::Value& plan = r["plans"][0];
   REQUIRE(plan["engines"] > 32);

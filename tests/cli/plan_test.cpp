@@ -37,7 +37,7 @@ TEST_CASE("the command printed for a training plan reproduces the plan's numbers
   }
 }
 
-TEST_CASE("plans are sorted best first, and given options are kept", "[plan][cli]") {
+TEST_CASE("plans are sorted best first and keep the options given by the user", "[plan][cli]") {
   const json::Value all = test::ask(std::string(mixtral) + " --tp 2 --recompute full");
   double last = 0;
   for (const json::Value& plan : all["plans"]) {
@@ -142,7 +142,7 @@ TEST_CASE("a plan that does not fit is printed with changes that make it fit", "
   CHECK_THAT(r.out, Catch::Contains("to fit"));
 }
 
-TEST_CASE("with --require-fit a plan that does not fit fails", "[plan][cli]") {
+TEST_CASE("with --require-fit, a plan that does not fit gives exit code 1", "[plan][cli]") {
   for (const char* command : {"train", "memory", "infer"}) {
     const std::string plan = std::string(command) + " llama-3.1-70b --hardware h100";
     CAPTURE(plan);
@@ -196,7 +196,7 @@ TEST_CASE("--max-gpus picks the best of all GPU counts tried", "[plan][cli]") {
   CHECK(test::llmcalc(plan + "--max-gpus 6").out.find(" 6 of up to 6: ") != std::string::npos);
 }
 
-TEST_CASE("--max-gpus excludes --gpus and must be enough for the model", "[plan][cli]") {
+TEST_CASE("--max-gpus cannot be combined with --gpus and must be large enough for the model", "[plan][cli]") {
   CHECK(refusal_in("plan train gpt2 --hardware h100 --gpus 4 --max-gpus 8") ==
         "llmcalc: --gpus sets the GPU count, and --max-gpus searches for it; specify one of them\n");
   const std::string small = refusal_in("plan train llama-3.1-405b --hardware h100 --max-gpus 4 --offload none");
@@ -227,7 +227,7 @@ TEST_CASE("an interrupted comparison of hardware prints the plans found so far",
   }
 }
 
-TEST_CASE("if no plan fits, the search uses the least offload that makes one fit", "[plan][cli]") {
+TEST_CASE("if no plan fits, the search applies the least offload that makes one fit", "[plan][cli]") {
   const std::string words = "plan train llama-3.1-8b --hardware h100 --gpus 1 --global-batch 2 --seq 1024";
   const json::Value v = test::ask(words);
   CHECK(v["inputs"]["offload"] == "optimizer");
@@ -239,7 +239,8 @@ TEST_CASE("if no plan fits, the search uses the least offload that makes one fit
   CHECK(test::ask(words + " --offload activations")["plans"].empty());  // a given --offload is the only one searched
 }
 
-TEST_CASE("a deadline may be met by a GPU count between powers of two, and the run's days are stated", "[plan][cli]") {
+TEST_CASE("a deadline can be met by a GPU count between powers of two, and the report gives the run's days",
+          "[plan][cli]") {
   const std::string plan = "plan train llama-3.1-8b --hardware h100 --global-batch 240 --tokens 1T --top 1 ";
   const json::Value v = test::ask(plan + "--max-gpus 64 --deadline 30");
   CHECK(v["inputs"]["gpus"] == 40);
@@ -273,7 +274,7 @@ TEST_CASE("a plan covers the whole run if --tokens is given", "[plan][cli]") {
   CHECK(text.find(fmt::format("{:.4g} USD", all["run"]["cost_usd"].get<double>())) != std::string::npos);
 }
 
-TEST_CASE("suggested changes that make a plan fit can be typed verbatim", "[plan][cli]") {
+TEST_CASE("suggested changes that make a plan fit are valid command-line options", "[plan][cli]") {
   const std::string model = "train llama-3.1-8b --hardware h100 ";
   const json::Value v = test::ask(model + "--dp 8");
   CHECK(v["remedies"].size() == 3);
@@ -361,7 +362,7 @@ TEST_CASE("a search proposes only plans whose process is expected to fit", "[pla
   }
 }
 
-TEST_CASE("a search proposes only schedules of the software, and all with --any-software", "[plan][cli]") {
+TEST_CASE("a search proposes only schedules that the software supports, or all with --any-software", "[plan][cli]") {
   const std::string plan = "plan train llama-3.1-8b --hardware h100 --gpus 16 --pp 4 --global-batch 64 ";
   const auto schedules = [&](const std::string& more) {
     std::set<std::string> all;

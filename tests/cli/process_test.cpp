@@ -38,8 +38,7 @@ TEST_CASE("the memory that a process needs is the sum of its terms, and slack is
   }
 }
 
-TEST_CASE("software changes the tensor peak through vocabulary padding, and the tensor bytes of its process",
-          "[process]") {
+TEST_CASE("software affects the tensor peak by vocabulary padding, and the tensor bytes of its process", "[process]") {
   const json::Value engine = memory_of("train " + laid_out + "--software megatron-lm"),
                     plain = memory_of("train " + laid_out + "--software torch-fsdp --any-software"),
                     titan = memory_of("train llama-3.1-8b --hardware h100 --gpus 8 --fsdp --software torchtitan");
@@ -55,7 +54,7 @@ TEST_CASE("software changes the tensor peak through vocabulary padding, and the 
   CHECK(stated["process"]["tensors_bytes"] == stated["peak_bytes"]);
 }
 
-TEST_CASE("every stage has its process memory, and the report has the fullest stage's", "[process]") {
+TEST_CASE("process memory is reported for every stage, and the summary shows the fullest stage", "[process]") {
   const json::Value report = test::ask("train " + laid_out);
   Count most = 0;
   for (const json::Value& stage : report["stages"])
@@ -67,7 +66,7 @@ TEST_CASE("every stage has its process memory, and the report has the fullest st
                   "--global-batch 32 --software megatron-lm")["process"] == report["memory"]["process"]);
 }
 
-TEST_CASE("unknown software or devices have no process estimate", "[process]") {
+TEST_CASE("a plan with unknown software or an unknown device has no process estimate", "[process]") {
   CHECK_FALSE(memory_of("train gpt2 --hardware h100 --software maxtext").contains("process"));
   CHECK_FALSE(memory_of("train gpt2 --hardware mi300x").contains("process"));
   CHECK_FALSE(memory_of("memory gpt2 --train").contains("process"));

@@ -87,7 +87,7 @@ const std::vector<std::string>& commands_with_reports() {
 
 }  // namespace
 
-TEST_CASE("no line of any text is wider than the screen", "[screen][cli][every]") {
+TEST_CASE("no line of text output is wider than the screen", "[screen][cli][every]") {
   for (const std::size_t columns : {80, 120}) {
     const Variable set("COLUMNS", std::to_string(columns));
     std::size_t place = 0;
@@ -123,7 +123,7 @@ TEST_CASE("a report leads with its verdict, with one line each for fit, time and
   CHECK(infer[2] == "bound by: compute in prefill, memory in decode");
 }
 
-TEST_CASE("a plan that does not fit leads with that, and its days and dollars are marked", "[screen][cli]") {
+TEST_CASE("the report of a plan that does not fit leads with the verdict and marks its cost lines", "[screen][cli]") {
   const std::string plan = "train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --tokens 300B --price 2";
   const std::vector<std::string> all = lines(test::llmcalc(plan).out);
   REQUIRE(all.size() > 5);
@@ -155,7 +155,7 @@ TEST_CASE("bold and colors appear on a terminal only, and not with NO_COLOR", "[
   CHECK_THAT(test::on_terminal(plan, 100), !Contains(escape) && Contains("fits"));
 }
 
-TEST_CASE("the terminal's own width is used", "[screen][cli]") {
+TEST_CASE("output uses the width of the terminal", "[screen][cli]") {
   const Variable set("NO_COLOR", "1");
   std::size_t before = 0;
   for (const unsigned short columns : std::array<unsigned short, 3>{60, 90, 140}) {
@@ -169,7 +169,7 @@ TEST_CASE("the terminal's own width is used", "[screen][cli]") {
   }
 }
 
-TEST_CASE("--exact shows every digit, and JSON always does", "[screen][cli]") {
+TEST_CASE("--exact shows every digit, and JSON always shows every digit", "[screen][cli]") {
   const std::string command =
       "memory llama-3.1-8b --infer";  // 8,030,261,248 parameters of 2 bytes, from its model card
   const std::string weights = "16,060,522,496";
@@ -183,7 +183,7 @@ TEST_CASE("--exact shows every digit, and JSON always does", "[screen][cli]") {
   CHECK(test::llmcalc("list models --exact").code == 2);
 }
 
-TEST_CASE("models and devices are listed with the numbers to choose by", "[screen][cli]") {
+TEST_CASE("lists of models and devices show the numbers that help to choose", "[screen][cli]") {
   const json::Value models = test::ask("list models")["models"], devices = test::ask("list hardware")["devices"];
   CHECK(models.size() == builtin_models().size());
   CHECK(devices.size() == builtin_hardware().size());
@@ -215,7 +215,7 @@ TEST_CASE("lines break between words, never within one", "[screen]") {
   CHECK(columns_of("2.5 \xc2\xb5s") == 6);
 }
 
-TEST_CASE("a grid that is too wide breaks headings first, then cells between words", "[screen]") {
+TEST_CASE("a grid that is too wide wraps its headings first, then its cells between words", "[screen]") {
   const Grid g{.key = "", .title = "", .columns = {"name", "long heading"}, .rows = {{"one two three four five", "7"}}};
   CHECK(grid_text(g, {.columns = 80}) ==
         "  name                     long heading\n  one two three four five             7\n");

@@ -55,7 +55,7 @@ TEST_CASE("a server's capacity does not depend on the given rate", "[serve][capa
   }
 }
 
-TEST_CASE("the throughput under overload is shown if a queue changes it", "[serve][capacity][cli][long]") {
+TEST_CASE("throughput under overload is shown if it differs from the capacity", "[serve][capacity][cli][long]") {
   // Preemptions, cached turns, and identical requests in lockstep on the ranks of a pipeline.
   for (const auto& [options, factor] :
        {std::pair{"--prompt 1 --generate 1000", 0.89}, std::pair{"--turns 4", 0.77}, std::pair{"--pp 4", 1.33}}) {
@@ -78,7 +78,7 @@ TEST_CASE("the throughput under overload is shown if a queue changes it", "[serv
   CHECK_FALSE(test::ask(llama + "--rate 1 --num-requests 500")["serving"].contains("overloaded_req_s"));
 }
 
-TEST_CASE("the capacity computed from a pass's limits is within an eighth of the measured one",
+TEST_CASE("the capacity computed from pass limits is within an eighth of the simulated one",
           "[serve][steady-state][cli][long]") {
   for (const std::string& server :
        {llama, llama + "--max-batched-tokens 512", llama + "--max-batched-tokens 256 --prompt 200 --generate 50",
@@ -118,7 +118,7 @@ TEST_CASE("the theoretical capacity of sessions does not depend on the given rat
   CHECK(theory(at_once) < 1.25 * measured(at_once));  // theory ignores queues that empty the cache
 }
 
-TEST_CASE("the capacity of sessions can be sustained, and hardly more", "[serve][capacity][cli][long]") {
+TEST_CASE("sessions can be sustained at capacity, but not much above it", "[serve][capacity][cli][long]") {
   // With more live sessions, each has less in the cache and takes longer, so even more sessions are live. A server
   // may take hours to lose its cache in this way.
   const std::string server =

@@ -63,7 +63,7 @@ TEST_CASE("times and numbers beyond the simulation's limits are rejected", "[ser
           "--arrivals: expected a standard deviation of at most 100 times the mean, got \"1e9\"");
 }
 
-TEST_CASE("impossible limits of a server are rejected", "[serve][cli]") {
+TEST_CASE("impossible serving limits are rejected", "[serve][cli]") {
   for (const char* p : {"0", "100"})
     refused(llama + "--rate 3 --percentile " + p,
             std::string("--percentile: expected a percentile above 0 and below 100, got \"") + p + "\"");

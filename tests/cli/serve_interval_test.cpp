@@ -22,7 +22,7 @@ double factor_of(const json::Value& times) {
 
 }  // namespace
 
-TEST_CASE("a server's times have the intervals of their classes", "[serve][estimate][cli]") {
+TEST_CASE("a server's times have the intervals of their error classes", "[serve][estimate][cli]") {
   const json::Value r = served("llama-3.1-8b --hardware h100");
   const double each = factor_of(r["serving"]["tpot_s"]), first = factor_of(r["serving"]["ttft_s"]);
   CHECK(each > 1);

@@ -16,7 +16,7 @@ double bytes(const json::Value& r, const char* key) { return r["engine_memory"][
 
 }  // namespace
 
-TEST_CASE("a pipeline splits the model, and takes longer per token than one GPU that holds it", "[serve][cli]") {
+TEST_CASE("a pipeline splits the model and takes longer per token than one GPU that holds the model", "[serve][cli]") {
   const json::Value one = served("llama-3.1-8b --hardware h100"), two = served("llama-3.1-8b --hardware h100 --pp 2");
   CHECK(two["layout"]["gpus"] == 2);
   CHECK(two["layout"]["pp"] == 2);
@@ -28,7 +28,7 @@ TEST_CASE("a pipeline splits the model, and takes longer per token than one GPU 
           "--pp 33 exceeds the 32 layers of llama-3.1-8b; set at most 32");
 }
 
-TEST_CASE("a purely recurrent model serves as many sequences as it has states, whatever their length", "[serve][cli]") {
+TEST_CASE("memory for states, not sequence length, limits the sequences of a purely recurrent model", "[serve][cli]") {
   const json::Value r = test::ask("serve falcon-mamba-7b --hardware h100 --rate 1 --num-requests 100");
   CHECK(r["serving"]["requests"] == 100);
   CHECK(r["engine_memory"]["states"] > 100);
@@ -39,7 +39,7 @@ TEST_CASE("a purely recurrent model serves as many sequences as it has states, w
   CHECK(longer["engine_memory"]["most_sequences"] == r["engine_memory"]["most_sequences"]);
 }
 
-TEST_CASE("a cache reports the number of sequences and the longest sequence", "[serve][cli]") {
+TEST_CASE("the cache section reports the number of sequences and the longest sequence", "[serve][cli]") {
   const json::Value plain = served("llama-3.1-8b --hardware h100")["engine_memory"];
   CHECK(plain["longest_sequence"] == plain["kv_tokens"]);
   CHECK(plain["most_sequences"] == plain["kv_tokens"].get<Count>() / (2048 + 256));
@@ -97,7 +97,7 @@ TEST_CASE("adapters take memory and time", "[serve][adapters][cli]") {
           "--adapters rank 9000 exceeds the hidden size of llama-3.1-8b, 4096; use a lower rank");
 }
 
-TEST_CASE("on a shared-memory system, a program may fill its whole share", "[serve][cli]") {
+TEST_CASE("on a system with shared memory, a program's whole share is used by default", "[serve][cli]") {
   const auto fits = [](const std::string& hw) {
     return test::ask("infer llama-3.1-8b --prompt 1k --hardware " + hw)["limits"]["max_batch"].get<Count>();
   };

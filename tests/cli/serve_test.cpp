@@ -22,7 +22,7 @@ std::string shown(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("a serving report has the JSON names that other programs read", "[serve][contract][cli]") {
+TEST_CASE("a serving report has the JSON keys that other programs read", "[serve][contract][cli]") {
   const json::Value r = test::ask(llama + "--rate 4 --slo-ttft 500ms --slo-tpot 33ms --price 2 --num-requests 500");
   const json::Value& s = r["serving"];
   for (const char* time : {"ttft_s", "tpot_s", "itl_s", "latency_s"})
@@ -41,7 +41,7 @@ TEST_CASE("a serving report has the JSON names that other programs read", "[serv
   CHECK(r["timeline"].size() > 1);
 }
 
-TEST_CASE("a seed fixes a run, and another seed changes it", "[serve][cli]") {
+TEST_CASE("the same seed reproduces a run, and another seed changes it", "[serve][cli]") {
   const std::string run = llama + "--rate 4 --num-requests 300 --lengths lognormal:1 --json --seed ";
   CHECK(shown(run + "7") == shown(run + "7"));
   CHECK(shown(run + "7") != shown(run + "8"));
@@ -76,7 +76,7 @@ TEST_CASE("with one request, the mean time between tokens equals the time per to
   CHECK(s["itl_s"]["mean"].get<double>() == Approx(s["tpot_s"]["mean"].get<double>()).epsilon(1e-12));
 }
 
-TEST_CASE("the mean cache occupancy over engines never exceeds the maximum", "[serve][cli]") {
+TEST_CASE("the mean cache occupancy of several engines never exceeds the maximum", "[serve][cli]") {
   for (const char* engines : {"--replicas 16 --rate 140", "--pools 2P6D --rate 20", "--rate 5"}) {
     CAPTURE(engines);
     const json::Value r = test::ask(llama + "--num-requests 2000 " + engines);
@@ -205,7 +205,7 @@ TEST_CASE("a server without room for the model states the limit and a remedy", "
             "experts=mxfp4"));
 }
 
-TEST_CASE("Ctrl-C prints the results of a run so far", "[serve][cli]") {
+TEST_CASE("Ctrl-C prints the results of an interrupted run", "[serve][cli]") {
   const test::Ran r = test::signaled(llama + "--rate 20 --num-requests 20M --lengths lognormal:1", {SIGINT},
                                      std::chrono::milliseconds(400));
   CHECK((r.code == 130 || r.code == 0));  // a fast machine may have finished
@@ -213,7 +213,7 @@ TEST_CASE("Ctrl-C prints the results of a run so far", "[serve][cli]") {
   CHECK((r.code == 0) == !has(r.out, "stopped early"));
 }
 
-TEST_CASE("Ctrl-C while requests are being drawn ends the run", "[serve][cli]") {
+TEST_CASE("Ctrl-C while requests are being generated ends the run", "[serve][cli]") {
   const test::Ran r = test::signaled(llama + "--rate 5 --num-requests 90M", {SIGINT}, std::chrono::milliseconds(200));
   CHECK(r.code == 130);
   CHECK(has(r.out, "stopped early"));
@@ -221,7 +221,7 @@ TEST_CASE("Ctrl-C while requests are being drawn ends the run", "[serve][cli]") 
 }
 
 // Not under sanitizers, which reserve more address space than the limit. The release build runs [long] tests.
-TEST_CASE("too many requests for the memory are rejected with a reason", "[serve][cli][long]") {
+TEST_CASE("more requests than memory can hold are rejected with a reason", "[serve][cli][long]") {
   const test::Ran r = test::llmcalc(llama + "--rate 5 --num-requests 100M", {.before = "ulimit -v 2000000;"});
   CHECK(r.code == 2);
   CHECK(has(r.err, "not enough memory for this many requests; reduce --num-requests"));

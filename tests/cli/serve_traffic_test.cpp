@@ -105,7 +105,7 @@ TEST_CASE("MTP modules can draft: the engine loads them, and their passes take t
   CHECK(with["serving"]["ttft_s"]["mean"] > without["serving"]["ttft_s"]["mean"]);  // prompts pass through the module
 }
 
-TEST_CASE("separate decode engines give even times between tokens", "[serve][cli]") {
+TEST_CASE("with separate decode engines, times between tokens are even", "[serve][cli]") {
   const json::Value one = test::ask(llama + "--rate 8 --replicas 3"),
                     apart = test::ask(llama + "--rate 8 --pools 1P2D");
   CHECK(apart["layout"]["gpus"] == one["layout"]["gpus"]);

@@ -38,7 +38,7 @@ TEST_CASE("a stack that lacks a capability is rejected unless --any-software is 
             .find("no known software has all of this") != std::string::npos);
 }
 
-TEST_CASE("a version of the software is part of the inputs and reproduces the answer", "[software][cli]") {
+TEST_CASE("a software version is part of a report's inputs and reproduces the answer", "[software][cli]") {
   const std::string infer = "infer llama-3.1-8b --hardware h100 --software ";
   const json::Value old = test::ask(infer + "vllm@0.6.3"), now = test::ask(infer + "vllm");
   CHECK(old["inputs"]["software"] == "vllm@0.6");

@@ -16,7 +16,7 @@ json::Value memory(const std::string& more) { return test::ask(lora + more); }
 
 }  // namespace
 
-TEST_CASE("a stack sets its options unless they are given", "[software][cli]") {
+TEST_CASE("options that a stack sets apply unless given explicitly", "[software][cli]") {
   const json::Value v = memory("llama-factory");
   CHECK(v["inputs"]["recompute"] == "full");
   CHECK(v["inputs"]["logits"] == "bytes:14");
@@ -53,14 +53,14 @@ TEST_CASE("PEFT widens the embedding and norms of a quantized base to float32", 
   CHECK(process["needed_high_bytes"].get<double>() > measured);
 }
 
-TEST_CASE("the logits of a stack decide whether long sequences fit", "[software][fit][cli]") {
+TEST_CASE("the memory of a stack's logits determines whether long sequences fit", "[software][fit][cli]") {
   const auto fit = [](const std::string& words) { return test::ask("memory " + words)["verdict"]["fit"]; };
   CHECK(fit("llama-3.1-8b --train --lora 8 --base-precision nf4 --seq 100k --hardware h100 --software llama-factory") ==
         "no");
   CHECK(fit("llama-3-8b --train --lora 8 --seq 8192 --hardware rtx-4090 --software torchtune@0.2") == "no");
 }
 
-TEST_CASE("every training stack's options and values can be typed", "[software]") {
+TEST_CASE("the options and values of every training stack are valid command-line input", "[software]") {
   for (const Builtin& b : builtin_software()) {
     const SoftwareCard newest = load_software(b.name);
     std::vector<std::string> names{std::string(b.name)};

@@ -58,7 +58,7 @@ TEST_CASE("the smallest rate increase reaches the requested step time, and a tho
   }
 }
 
-TEST_CASE("the fewest GPUs reach the target, and fewer do not", "[target]") {
+TEST_CASE("the suggested number of GPUs reaches the target, and smaller numbers do not", "[target]") {
   const auto rate = [](Count gpus) {
     return test::ask("train " + trained + fmt::format("--gpus {}", gpus))["step"]["tokens_per_s"].get<double>();
   };

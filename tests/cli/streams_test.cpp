@@ -123,14 +123,14 @@ TEST_CASE("a reader that closes the pipe does not change the result of check", "
   CHECK(test::read_file(path("code")) == "1\n");
 }
 
-TEST_CASE("learning survives a failing progress output", "[streams]") {
+TEST_CASE("training continues if its progress output fails", "[streams]") {
   const test::Ran r = test::llmcalc(learn("full.safetensors", "--minutes 0.03"), {.streams = "2>/dev/full"});
   CHECK(r.code == 0);
   CHECK(r.out.find("Perplexity ") != std::string::npos);
   CHECK(is_checkpoint("full.safetensors"));
 }
 
-TEST_CASE("learning keeps a checkpoint on every termination signal", "[streams]") {
+TEST_CASE("training writes a checkpoint on every termination signal", "[streams]") {
   const Hangup heard(SIG_DFL);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string out = "signal-" + std::to_string(signal) + ".safetensors";
@@ -144,7 +144,7 @@ TEST_CASE("learning keeps a checkpoint on every termination signal", "[streams]"
   }
 }
 
-TEST_CASE("a second signal ends learning immediately", "[streams]") {
+TEST_CASE("a second signal ends training immediately", "[streams]") {
   const test::Ran r = test::signaled(learn("twice.safetensors", "--steps 100000000"), {SIGINT, SIGTERM});
   CHECK((r.code == 128 + SIGINT || r.code == 128 + SIGTERM));  // the system may deliver the two signals in either order
   CHECK(r.out.empty());

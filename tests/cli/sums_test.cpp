@@ -100,7 +100,7 @@ TEST_CASE("a quantity has the same value in every command", "[contract][cli]") {
   CHECK_FALSE(ask("memory gpt2 --infer").contains("memory"));
 }
 
-TEST_CASE("a report's inference equals infer's, whatever the training ranks", "[contract][cli]") {
+TEST_CASE("a report's inference section equals infer's answer, whatever the training ranks", "[contract][cli]") {
   const auto equal = [](const std::string& plan, const std::string& training) {
     CAPTURE(plan, training);
     const json::Value all = ask("report " + plan + training), infer = ask("infer " + plan);
@@ -178,8 +178,7 @@ TEST_CASE("if MFU exceeds 100 %, the report also shows the causal-exact MFU", "[
   CHECK_FALSE(ask("train llama-3.1-8b --hardware h100 --seq 2048")["step"].contains("mfu_causal_exact"));
 }
 
-TEST_CASE("the length at which attention FLOPs equal all others accounts for windows, or is absent",
-          "[contract][cli]") {
+TEST_CASE("the sequence length at which attention FLOPs equal all others accounts for windows", "[contract][cli]") {
   const auto half = [](const std::string& model, const std::string& seq) {
     return ask("flops " + model + " --seq " + seq)["flops"];
   };

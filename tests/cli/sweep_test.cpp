@@ -107,7 +107,7 @@ TEST_CASE("a sweep has a row per combination, the last option varying fastest", 
   CHECK(column(rows, "micro_batch") == Lines{"1", "4", "1", "4", "1", "4", "1", "4"});
 }
 
-TEST_CASE("ranges can add or multiply, and can have suffixes and decimal places", "[sweep][cli]") {
+TEST_CASE("sweep ranges can add or multiply, and can have suffixes and decimal places", "[sweep][cli]") {
   const auto values = [](const std::string& flag, const std::string& range) {
     std::string key = flag.substr(2);
     std::replace(key.begin(), key.end(), '-', '_');
@@ -132,7 +132,7 @@ TEST_CASE("a semicolon separates values that contain commas", "[sweep][cli]") {
                 "\"none,full\"; in a sweep, a semicolon separates the values of this option");
 }
 
-TEST_CASE("rows equal the command's --json to the last digit", "[sweep][cli]") {
+TEST_CASE("sweep rows equal the command's --json output to the last digit", "[sweep][cli]") {
   check_equal("train llama-3.1-8b",
               {"--hardware h100,a100 --tp 1,2,3 --pp 1,2 --zero 0,1 --global-batch 64..192+64", "--dp 2 --tokens 1T",
                " --columns step.time_s,step.mfu,step.breakdown_s.matmul,memory.peak_bytes,run.days,"
@@ -149,7 +149,7 @@ TEST_CASE("rows equal the command's --json to the last digit", "[sweep][cli]") {
   check_equal("serve llama-3.1-8b", {"--rate 1,4 --tp 1,2", "--hardware h100 --num-requests 40", ""});
 }
 
-TEST_CASE("an impossible point is a row with its error", "[sweep][cli]") {
+TEST_CASE("an impossible point of a sweep is a row with its error", "[sweep][cli]") {
   const test::Ran r = test::llmcalc("sweep memory gpt2 --train --tp 1,5 --columns memory.parameters");
   CHECK(r.code == 0);
   // gpt2 has 12 heads, and 124,439,808 parameters
@@ -160,7 +160,7 @@ TEST_CASE("an impossible point is a row with its error", "[sweep][cli]") {
   CHECK(r.err == "llmcalc: note: 1 of 2 points is impossible; the column error has the reason\n");
 }
 
-TEST_CASE("a sweep without a possible point has rows of errors", "[sweep][cli]") {
+TEST_CASE("a sweep whose points are all impossible still writes a row per point", "[sweep][cli]") {
   const auto rows = swept("memory gpt2 --train --tp 5,7 --columns memory.peak_bytes,layout.gpus");  // 12 heads
   REQUIRE(rows.size() == 2);
   for (const json::Value& row : rows) {
@@ -169,7 +169,7 @@ TEST_CASE("a sweep without a possible point has rows of errors", "[sweep][cli]")
   }
 }
 
-TEST_CASE("mistakes are rejected before any row is written", "[sweep][cli]") {
+TEST_CASE("invalid sweeps are rejected before any row is written", "[sweep][cli]") {
   test::refused("sweep memory gpt2 --train --tp 1..1000000000 --micro-batch 1,2",
                 "the sweep has 2,000,000,000 points, more than 10^9; shorten the lists, or split the sweep");
   test::refused("sweep train gpt2 --hardware h100 --columns step.tim",
@@ -194,13 +194,13 @@ TEST_CASE("mistakes are rejected before any row is written", "[sweep][cli]") {
   test::refused("sweep memory gpt2 --require-fit", "--require-fit has no effect on the rows of a sweep; omit it");
 }
 
-TEST_CASE("a column that only some points have is empty in the others", "[sweep][cli]") {
+TEST_CASE("a column that only some points have is empty in the other rows", "[sweep][cli]") {
   const auto rows = swept("memory gpt2 --train --zero 0,3 --dp 2 --columns memory.gathered_bytes");
   CHECK(rows[0]["memory.gathered_bytes"].is_null());
   CHECK(rows[1]["memory.gathered_bytes"].is_number_integer());
 }
 
-TEST_CASE("a truncated file is completed to the same bytes", "[sweep][cli]") {
+TEST_CASE("a truncated sweep file is completed to the same bytes", "[sweep][cli]") {
   for (const std::string ending : {".csv", ".jsonl"}) {
     const std::string path = path_of("cut" + ending), whole = written(small, path);
     for (const std::size_t bytes :
@@ -212,7 +212,7 @@ TEST_CASE("a truncated file is completed to the same bytes", "[sweep][cli]") {
   }
 }
 
-TEST_CASE("a file of another command is neither continued nor replaced", "[sweep][cli]") {
+TEST_CASE("a sweep neither continues nor replaces a file of another command", "[sweep][cli]") {
   const std::string path = path_of("other.csv"), whole = written(small, path);
   const std::string other = "memory gpt2 --train --micro-batch 1..40 --columns memory.peak_bytes";
   const std::string kept = "; pass another --out";

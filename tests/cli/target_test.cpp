@@ -79,7 +79,7 @@ TEST_CASE("the suggested batch fits the device", "[target]") {
   CHECK(report["target"]["batch"] == report["limits"]["max_batch"]);
 }
 
-TEST_CASE("the least bandwidth reaches the target, and a thousandth less does not", "[target]") {
+TEST_CASE("the suggested bandwidth reaches the target, and a thousandth less does not", "[target]") {
   for (const char* speed : {"50 tokens/s", "20 tokens/s"}) {
     const Request r = request("llama-3.1-70b", "h200", speed);
     const Section s = target_section(r);
@@ -99,7 +99,7 @@ TEST_CASE("no bandwidth is suggested if the other terms already exceed the targe
   CHECK_THAT(t["no_weight_precision"].get<std::string>(), Contains("the minimum"));
 }
 
-TEST_CASE("the fewest devices reach the target", "[target]") {
+TEST_CASE("the suggested number of devices is the smallest that reaches the target", "[target]") {
   for (const Count n : {2, 4, 8}) CHECK(target(llama + as_fast_as(llama + fmt::format("--tp {}", n)))["tp"] == n);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a target is read as tokens/s, time per token or first-token time", "[
   CHECK(target_text(read("TTFT 500 ms")) == "TTFT 0.5 s");
 }
 
-TEST_CASE("an invalid target is rejected in one sentence", "[target][errors]") {
+TEST_CASE("an invalid target is rejected with a one-sentence error", "[target][errors]") {
   for (const char* text : {"", "0", "50", "fast", "0 tokens/s", "-5 tokens/s", "-20 ms", "0 ms", "TTFT", "TTFT 0 s",
                            "TTFT 5 tokens/s", "inf tokens/s", "1e-320 s", "130 % MFU", "0 days", "-3 % MFU", "MFU"}) {
     INFO(text);

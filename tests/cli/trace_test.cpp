@@ -59,7 +59,7 @@ TEST_CASE("events of a trace do not overlap within a row, and the last ends with
   }
 }
 
-TEST_CASE("if stages update independently, the longest stage of a trace is the step", "[trace]") {
+TEST_CASE("if stages update independently, the longest stage of a trace gives the step time", "[trace]") {
   for (const char* schedule : {"zb-h2", "zb-2p", "zb-v"}) {
     INFO(schedule);
     const Traced t = traced("--pp 4 --global-batch 24 --schedule " + std::string(schedule));
@@ -143,7 +143,7 @@ TEST_CASE("a trace of sharded weights has every layer's gathers and reductions i
   CHECK(names["F1"] == 1);
 }
 
-TEST_CASE("an unwritable trace is reported in one sentence and leaves no partial file", "[trace]") {
+TEST_CASE("a trace that cannot be written gives a one-sentence error and leaves no partial file", "[trace]") {
   const auto refused = [](const std::string& file, const test::Shell& shell = {}) {
     const test::Ran r = test::llmcalc(model + "--pp 4 --global-batch 64 --trace " + file, shell);
     INFO(r.err);

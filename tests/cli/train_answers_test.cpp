@@ -19,7 +19,7 @@ bool has_line(const json::Value& lines, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a length that Megatron-LM rejects under --sp is counted, with a note", "[cli]") {
+TEST_CASE("a sequence length that Megatron-LM rejects under --sp is computed, with a note", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 2 ";
   const std::string note = "Megatron-LM rejects --seq 1023 under --sp, because 2 ranks do not divide it";
   CHECK(has_line(ask(train + "--sp --seq 1023")["notes"], note));
@@ -62,7 +62,7 @@ TEST_CASE("a vocabulary is padded as the training stack pads it", "[cli]") {
   CHECK(logits(ask(train + "--software none")) == 4L * 2048 * 6283);
 }
 
-TEST_CASE("layers are spread by estimated time: no other split over the two stages is faster", "[cli]") {
+TEST_CASE("layers are divided by estimated time: no other split over two stages is faster", "[cli]") {
   for (const char* software : {"", " --software none"}) {
     const std::string train = "train gpt2 --hardware h100 --pp 2 --global-batch 16" + std::string(software);
     const double time = ask(train)["step"]["time_s"];
@@ -79,7 +79,7 @@ TEST_CASE("a DualPipe rank has one chunk of each direction, and the slowest rank
   CHECK(time < 0.98 * ask(train + " --stage-layers 9,9,9,5")["step"]["time_s"].get<double>());
 }
 
-TEST_CASE("the spread of layers is shown in a form that can be typed", "[cli]") {
+TEST_CASE("the division of layers is printed as a valid command-line value", "[cli]") {
   for (const char* layout : {"--pp 8 --chunks 3", "--pp 8", "--pp 4 --schedule dualpipe", "--pp 8 --schedule zb-v"}) {
     const std::string train = std::string("train llama-3-70b --hardware h100 --global-batch 64 ") + layout;
     const json::Value one = ask(train);
@@ -130,7 +130,7 @@ TEST_CASE("without --global-batch each replica adds its batch, and one replica f
   CHECK(ask(train + fmt::format("--gpus {}", gpus - 8))["run"]["days"] > 30);
 }
 
-TEST_CASE("the GPU count for a given number of days is sufficient with failures included", "[cli]") {
+TEST_CASE("the GPU count for a deadline in days is sufficient with failures included", "[cli]") {
   const std::string train =
       "train llama-3.1-8b --hardware h100 --tp 2 --zero 1 --tokens 1T --days 30 --mtbf 2k --checkpoint-bandwidth 1GB/s "
       "--restart 600 ";
@@ -166,7 +166,7 @@ TEST_CASE("if a plan meets its target but does not fit, the verdict suggests cha
   CHECK_FALSE(v["step_target"].contains("bandwidth_factor"));
 }
 
-TEST_CASE("compare prints MFU and changes in step time as percentages", "[cli]") {
+TEST_CASE("compare prints MFU and step-time changes as percentages", "[cli]") {
   const std::string out =
       test::llmcalc("compare --of 'train llama-3.1-8b --hardware h100 --dp 8' --vs '--zero 1' --full").out;
   for (std::size_t at = 0, end = 0; at < out.size(); at = end + 1) {
@@ -179,7 +179,7 @@ TEST_CASE("compare prints MFU and changes in step time as percentages", "[cli]")
   CHECK_THAT(out, Contains("change in step time"));
 }
 
-TEST_CASE("a formula with long numbers is broken after its operators", "[cli]") {
+TEST_CASE("a formula with long numbers is wrapped after operators", "[cli]") {
   const std::string out = test::llmcalc(
                               "explain run.goodput llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --tokens 1T "
                               "--mtbf 50k --checkpoint-bandwidth 10GB/s")

@@ -122,7 +122,7 @@ TEST_CASE("a machine of two equal devices, A+A, has the same numbers as --pp 2 o
   CHECK(compared > 150);
 }
 
-TEST_CASE("on unlike devices each reported limit fits, and one more does not", "[property][unlike]") {
+TEST_CASE("on different devices, each reported limit fits, and one more does not", "[property][unlike]") {
   std::mt19937_64 random(20261201);
   int checked = 0;
   for (int i = 0; i < 300; ++i) {
@@ -136,8 +136,7 @@ TEST_CASE("on unlike devices each reported limit fits, and one more does not", "
   CHECK(checked > 150);
 }
 
-TEST_CASE("on pipeline stages with an even split of layers, each reported limit fits, and one more does not",
-          "[property][unlike]") {
+TEST_CASE("with evenly split pipeline stages, each reported limit fits, and one more does not", "[property][unlike]") {
   std::mt19937_64 random(20261204);
   constexpr std::array engines{"vllm", "sglang", "transformers", "tensorrt-llm", "mlx-lm"};
   int checked = 0;
@@ -229,7 +228,8 @@ TEST_CASE("layers move to the other device if the split by free memory does not 
   CHECK((fixed.fits() == (a.placement()->layers() == fixed.placement()->layers())));
 }
 
-TEST_CASE("the launch command has the layers of each device, and the head with the last", "[unlike][launch]") {
+TEST_CASE("the launch command states the layers of each device, and the head is on the last device",
+          "[unlike][launch]") {
   const test::Ran r =
       test::llmcalc("infer llama-3-70b --hardware rtx-3090+rtx-3060 --weight-precision iq3_xxs --emit llama.cpp");
   CHECK(r.code == 0);
@@ -237,7 +237,7 @@ TEST_CASE("the launch command has the layers of each device, and the head with t
   CHECK(r.out.find("--tensor-split 55,26") != std::string::npos);
 }
 
-TEST_CASE("short answers on unlike devices have at most 16 lines of 80 columns", "[unlike]") {
+TEST_CASE("short answers for different devices have at most 16 lines of 80 columns", "[unlike]") {
   for (const char* command : {"infer llama-3.1-8b --hardware rtx-3090+rtx-3060",
                               "infer llama-3-70b --hardware 2xrtx-3090+rtx-3060 --weight-precision q4_k_m",
                               "infer llama-3-70b --hardware rtx-3090+rtx-3060 --weight-precision q4_k_m",
@@ -275,7 +275,7 @@ TEST_CASE("JSON lists the devices with their layers", "[unlike][json]") {
   CHECK(token == Approx(v["decode"]["time_per_token_s"].get<double>()).epsilon(0.01));
 }
 
-TEST_CASE("an invalid machine of several devices is rejected in one sentence", "[unlike][bad_input]") {
+TEST_CASE("an invalid machine of several devices is rejected with a one-sentence error", "[unlike][bad_input]") {
   refused("infer gpt2 --hardware rtx-3090+",
           "--hardware rtx-3090+: the name of a device is missing; name each, for example rtx-3090+rtx-3060");
   refused("infer gpt2 --hardware rtx-3090+host", "unknown hardware \"host\" ('llmcalc list hardware' shows all " +
@@ -296,7 +296,7 @@ TEST_CASE("an invalid machine of several devices is rejected in one sentence", "
           "--software llama.cpp, which splits by memory, or --stage-layers");
 }
 
-TEST_CASE("explain rejects quantities of a batch that runs in pipeline stages", "[unlike][explain]") {
+TEST_CASE("explain rejects quantities of batches that run in pipeline stages", "[unlike][explain]") {
   refused("explain decode.time_per_token_s llama-3-8b --hardware h100 --pp 2",
           "--pp: a batch is explained on an engine in one pipeline stage; omit it");
   const test::Ran all = test::llmcalc("explain all llama-3-8b --hardware h100 --pp 2");

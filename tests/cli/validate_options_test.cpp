@@ -19,7 +19,7 @@ TEST_CASE("validate rejects options that it would ignore", "[cli]") {
   refused("validate gpt2 --infer --seq 8", "--seq applies to training; for inference use --prompt");
 }
 
-TEST_CASE("validate names the option that a single-device run does not support", "[cli]") {
+TEST_CASE("the error from validate names the option that a single-device run does not support", "[cli]") {
   const auto not_run = [](const std::string& options, const std::string& why) {
     refused("validate docs/examples/tiny-llama.json " + options,
             "the reference transformer does not run this plan: " + why);
@@ -66,7 +66,7 @@ TEST_CASE("validate runs packed sequences, frozen parts, adapters, chunked logit
   }
 }
 
-TEST_CASE("validate names the models that do not run packed sequences, frozen parts or adapters", "[cli]") {
+TEST_CASE("the error from validate names models that cannot run packed sequences, frozen parts or adapters", "[cli]") {
   const auto refuses = [](const std::string& options, const std::string& why) {
     refused("validate " + options, "the reference transformer does not run this plan: " + why);
   };

@@ -25,7 +25,7 @@ TEST_CASE("the probability that training fits follows from the interval of its p
   CHECK_FALSE(v.contains("possible"));
 }
 
-TEST_CASE("a process that is not expected to fit makes the plan impossible", "[fit][cli]") {
+TEST_CASE("a plan whose process is not expected to fit is reported as not fitting", "[fit][cli]") {
   const std::string words = "memory llama-3-8b --train --lora 8 --seq 8192 --recompute full --hardware rtx-4090";
   const json::Value v = test::ask(words);
   CHECK(v["verdict"]["fit"] == "unlikely");
@@ -49,14 +49,14 @@ TEST_CASE("the verdict states the host memory that offload needs", "[fit][cli]")
 }
 
 // Gemma 3 27B: 10 of 62 layers see all tokens, each with 16 heads of 128 elements for keys and values in 2 bytes.
-TEST_CASE("the cache grows only in layers that see all tokens", "[fit][cli]") {
+TEST_CASE("the cache grows with the context only in layers that attend to all tokens", "[fit][cli]") {
   const json::Value cache = test::ask("infer gemma-3-27b --hardware h100 --prompt 130000")["kv_cache"];
   CHECK(cache["growing_bytes_per_token"] == 10 * 2 * 16 * 128 * 2);
   const json::Value plain = test::ask("infer llama-3.1-8b --hardware h100")["kv_cache"];
   CHECK(plain["growing_bytes_per_token"] == plain["bytes_per_token"]);
 }
 
-TEST_CASE("engines differ in the memory that they grant to the cache", "[serve][cli]") {
+TEST_CASE("engines differ in the share of memory that they grant to the cache", "[serve][cli]") {
   const auto granted = [](const std::string& software) {
     return test::ask("serve llama-3.1-8b --hardware h100 --rate 0.1 --num-requests 3 --software " + software);
   };

@@ -51,7 +51,7 @@ TEST_CASE("if everything matches, the exit code is 0 and the verdict counts the 
                                f.verdicts[0].rows.size() + static_cast<std::size_t>(f.verdicts[0].operators)));
 }
 
-TEST_CASE("a wrong number gives exit code 1, and the verdict names it", "[verdict]") {
+TEST_CASE("a mismatched number gives exit code 1, and the verdict names it", "[verdict]") {
   const Validated f{{judged(ledger(plain()), ledger(plain()), "another"), wrong_flops()}, {}, {}};
   CHECK(exit_code(f, false) == 1);
   CHECK_THAT(said(f), Catch::Matches("2 of [0-9,]+ comparisons differ, worst training, FLOPs forward of mlp.up: "
@@ -140,7 +140,7 @@ TEST_CASE("a case without times fails the time check", "[verdict]") {
   }
 }
 
-TEST_CASE("a step of several micro-batches is run completely, and the master copy is optional", "[verdict][cli]") {
+TEST_CASE("validate runs all micro-batches of a step, and also runs without a master copy", "[verdict][cli]") {
   const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 ";
   const json::Value r = test::ask(tiny + "--micro-batch 2 --global-batch 8");
   CHECK(r["notes"][0] ==
@@ -163,7 +163,7 @@ TEST_CASE("a note names the FLOPs that are not counted individually, and why", "
   for (const json::Value& row : r["training"]) CHECK_FALSE(row["quantity"].get<std::string>().ends_with("counted"));
 }
 
-TEST_CASE("times predicted for another machine have a note, and this machine's have none", "[verdict][cli]") {
+TEST_CASE("times predicted for another machine have a note; times for this machine have none", "[verdict][cli]") {
   const validate::Where here;
   HardwareCard card;
   card.title = machine_title(here);
@@ -187,7 +187,7 @@ TEST_CASE("times predicted for another machine have a note, and this machine's h
   CHECK_FALSE(test::ask(tiny + test::scratch() + "/here.json").contains("notes"));
 }
 
-TEST_CASE("--check-time fails for another machine's description, and the report stays complete", "[verdict][cli]") {
+TEST_CASE("--check-time fails with another machine's description, but the report is complete", "[verdict][cli]") {
   const std::string command = "validate docs/examples/tiny-llama.json --train --seq 8 --hardware h100 --repeats 1";
   CHECK(test::llmcalc(command).code == 0);
   const test::Ran r = test::llmcalc(command + " --check-time --json");

@@ -24,7 +24,7 @@ TEST_CASE("less memory changes the verdict, and more memory lengthens the contex
   CHECK(longest(" --memory 2x") > 2 * longest(""));
 }
 
-TEST_CASE("--require-fit yes rejects a plan that only likely fits", "[fit][cli]") {
+TEST_CASE("--require-fit yes rejects a plan whose fit is only likely", "[fit][cli]") {
   const std::string words = "train llama-3.1-8b --hardware h100 --gpus 8 --pp 4 --global-batch 32";
   REQUIRE(test::ask(words)["verdict"]["fit"] == "likely");
   CHECK(test::llmcalc(words + " --require-fit").code == 0);
@@ -50,7 +50,7 @@ TEST_CASE("--price sets the price of each device", "[hardware][cli]") {
   CHECK(one["run"]["cost_usd"].get<double>() == Approx(2.5 * one["run"]["gpu_hours"].get<double>()));
 }
 
-TEST_CASE("mistakes in what-if options are reported in one sentence", "[hardware][cli]") {
+TEST_CASE("the error for a mistake in what-if options is one sentence", "[hardware][cli]") {
   const auto refused = [](const std::string& words, const std::string& sentence) {
     const test::Ran ran = test::llmcalc(words);
     CHECK(ran.code == 2);

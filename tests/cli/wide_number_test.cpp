@@ -79,7 +79,7 @@ TEST_CASE("2^53 is not repeated as text, and 2^53 + 1 is", "[wide_number]") {
   CHECK(printed["e_text"] == "18446744073709551615");
 }
 
-TEST_CASE("an answer's large input is read back from its digits, even if a program rounded the number",
+TEST_CASE("a large input of a saved answer is read from its digits, even if a program rounded the number",
           "[wide_number]") {
   const std::string command = "train gpt2 --hardware h100 --tokens 9007199254740993";
   const json::Value first = test::ask(command);

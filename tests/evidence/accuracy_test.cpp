@@ -103,7 +103,7 @@ TEST_CASE("a measured value keeps the row's key and unit", "[accuracy]") {
   }
 }
 
-TEST_CASE("predictions are the calculated values in the unit of the measurement", "[accuracy]") {
+TEST_CASE("predictions are computed values converted to the unit of the measurement", "[accuracy]") {
   const InferenceRow& row = row_called(test::inference_rows(), "ft-gpt-89b-tp8-b1-i128-o8");
   const InferenceCase c = inference_case(row, test::devices_once());
   const auto& rows = published_accuracy(AccuracyKind::inference).rows;
@@ -131,7 +131,7 @@ TEST_CASE("no published step is estimated below its bound", "[accuracy]") {
   CHECK(overlapped >= 2);
 }
 
-TEST_CASE("a group's errors are computed from its rows", "[accuracy]") {
+TEST_CASE("the errors of a group are computed from its rows", "[accuracy]") {
   Accuracy a;
   a.rows = {made("a", "x", 110), made("a", "y", 80), made("a", "y", 130), made("b", "y", 60)};
   PredictedRow apart = made("b", "y", 500);
@@ -169,7 +169,7 @@ TEST_CASE("a family with fewer than three rows is left out of the summary over f
   CHECK(found(error_groups(a), "families of 3 rows or more") == nullptr);
 }
 
-TEST_CASE("rejected figures are skipped with the reason", "[accuracy]") {
+TEST_CASE("rejected figures are skipped with a reason", "[accuracy]") {
   // 1e15 sequences x 512 tokens x 4096 elements x 2 bytes = 4e21 bytes, more than 2^63 = 9.2e18.
   const std::string many = R"({"batch": 1e15, "input_len": 512, "output_len": 8})";
   const Accuracy over = accuracy(file_of(inference_row(many, R"({"e2e_latency_ms": 5})")), AccuracyKind::inference);
@@ -207,7 +207,7 @@ TEST_CASE("progress is reported for every row of a file", "[accuracy]") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("no step's interval extends below the step's bound", "[accuracy]") {
+TEST_CASE("the interval of a step never extends below its bound", "[accuracy]") {
   for (const PredictedRow& r : published_accuracy(AccuracyKind::training).rows) {
     if (!r.bound || !r.predicted.low) continue;
     INFO(r.id);

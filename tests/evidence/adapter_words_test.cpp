@@ -41,7 +41,7 @@ TEST_CASE("a LoRA row is predicted with the rank and targets that it states", "[
   CHECK(with_precision("LoRA-16 on the MLP, bf16").plan.lora_targets == targets({T::gate, T::up, T::down}));
 }
 
-TEST_CASE("unstated rank and targets of adapters are assumed", "[adapters]") {
+TEST_CASE("defaults are assumed for an unstated adapter rank and unstated targets", "[adapters]") {
   const TrainingCase c = with_precision("bf16 LoRA");
   CHECK((c.plan.lora_rank == 16 && c.plan.lora_targets == LoraTargets::all() && c.input_assumed));
   CHECK(c.assumed[0] == "adapters of rank 16: the row does not state the rank");
@@ -64,7 +64,7 @@ TEST_CASE("the frozen weights of QLoRA have four bits", "[adapters]") {
   CHECK(c.layout.zero == Zero::gradients);
 }
 
-TEST_CASE("a row that rules out adapters or mentions them only for comparison trains the full model", "[adapters]") {
+TEST_CASE("a row that rules out adapters or only mentions them for comparison is a full training run", "[adapters]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   for (const char* note : {"no LoRA", "full fine-tuning, faster than LoRA", "Colorado", "LoRA: off"}) {
     INFO(note);

@@ -1,4 +1,4 @@
-// Attention kernels named in the texts of training rows.
+// Attention kernels named in the text of training rows.
 
 #include "evidence/convert/attention_words.hpp"
 
@@ -52,7 +52,7 @@ TEST_CASE("attention kernels are recognized by whole words", "[attention-words]"
   CHECK_FALSE(attention_called("not stated").stated);
 }
 
-TEST_CASE("an unknown word about attention is reported as an assumption", "[attention-words]") {
+TEST_CASE("an unknown attention term is reported as an assumption", "[attention-words]") {
   CHECK(attention_called("flashish").assumed ==
         "attention with a flash kernel: \"flashish\" is not known, did you mean \"flash\"?");
   CHECK(attention_called("block sparse").assumed ==
@@ -67,6 +67,6 @@ TEST_CASE("an unknown word about attention is reported as an assumption", "[atte
   CHECK(c.assumed.back() == attention_called("ring attention").assumed);
 }
 
-TEST_CASE("all words about attention in the published rows are known", "[attention-words]") {
+TEST_CASE("all attention terms in the published rows are known", "[attention-words]") {
   for (const TrainingRow& row : training_rows()) CHECK(attention_called(row.attention).assumed == "");
 }

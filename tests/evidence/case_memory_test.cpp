@@ -30,7 +30,7 @@ std::string refused(const std::string& table) {
 
 }  // namespace
 
-TEST_CASE("the first matching line of the table gives the memory of an engine's version", "[engine-memory]") {
+TEST_CASE("the first matching line of the table determines an engine version's memory rules", "[engine-memory]") {
   CHECK(engine_terms({16, 1, card("h100")}).logit_bytes == 38.3);
   CHECK(engine_terms({17, 1, card("h100")}).logit_bytes == 14.8);
   CHECK(engine_terms({std::nullopt, 1, card("h100")}).logit_bytes == 14.8);
@@ -68,7 +68,7 @@ TEST_CASE("stated limits, version and memory determine the size of the cache", "
   CHECK(cache_tokens(c) == static_cast<double>(m.kv_cache.value / (16 * 163840) * 16));  // 2 x 80 x 4 x 128 x 2 bytes
 }
 
-TEST_CASE("limits in notes are used, and unstated limits are reported as assumptions", "[engine-memory]") {
+TEST_CASE("engine limits are read from notes, and unstated limits are reported as assumptions", "[engine-memory]") {
   InferenceRow row = llama_on_two();
   CHECK(case_of(row).assumed.size() == 3);
   row.notes = "started with max_num_batched_tokens=4,096 and --max-num-seqs 64";

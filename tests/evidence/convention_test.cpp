@@ -147,7 +147,7 @@ TEST_CASE("rows that state both a time and a rate yield the same step time from 
     }
 }
 
-TEST_CASE("the step time agrees with every value derived by the data collection", "[convention]") {
+TEST_CASE("computed step times agree with those derived in the dataset", "[convention]") {
   int compared = 0;
   for (const TrainingRow& row : training_rows()) {
     const TrainingCase c = training_case(row, devices_once());

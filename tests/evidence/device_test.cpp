@@ -165,7 +165,7 @@ TEST_CASE("every preset is found by its name", "[device]") {
   }
 }
 
-TEST_CASE("a device name with an extra significant word does not match a preset", "[device]") {
+TEST_CASE("a device name with an extra significant term does not match a preset", "[device]") {
   const Devices devices;
   for (const char* name : {"RTX 4090 D", "RTX 4090 Laptop", "A100X", "H1000", "TPU v9", "RTX 4070 Ti Ultra", "X100",
                            "A100 MIG 1g.10gb", "RTX PRO 6000 Blackwell Max-Q Workstation Edition", ""})

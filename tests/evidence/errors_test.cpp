@@ -50,7 +50,7 @@ TEST_CASE("a summary weights every row equally", "[errors]") {
   CHECK(s.coverage == 0.75);             // 3 of the 4 intervals
 }
 
-TEST_CASE("groups are summarized separately and weighted equally", "[errors]") {
+TEST_CASE("each group is summarized separately, and all groups have equal weight", "[errors]") {
   const auto groups = summary_by_group(five);
   REQUIRE(groups.size() == 2);
   CHECK(about(groups.at("a").median, 0.25));          // of 10, 20, 30, 40 %
@@ -65,14 +65,13 @@ TEST_CASE("groups are summarized separately and weighted equally", "[errors]") {
   CHECK(about(*s.coverage, (2.0 / 3 + 1) / 2));
 }
 
-TEST_CASE("a summary without rows is zero", "[errors]") {
+TEST_CASE("the summary of no rows is zero", "[errors]") {
   const ErrorSummary s = summary({});
   CHECK((s.rows == 0 && s.median == 0 && s.worst == 0 && !s.coverage));
   CHECK(summary_of_groups({}).rows == 0);
 }
 
-TEST_CASE("a covering width covers the share of errors closest to the target, with equal weights for groups",
-          "[errors]") {
+TEST_CASE("a covering width covers nearly the target share of errors, with equal weight for every group", "[errors]") {
   using Errors = std::map<std::string, std::vector<double>>;
   CHECK(covering_width(Errors{{"a", {0.3}}}, 0.9) == Approx(0.31));  // only full coverage is possible
   // 0.2 covers 87.5 %, 0.5 covers all: the former is closer.

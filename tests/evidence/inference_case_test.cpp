@@ -133,7 +133,7 @@ bool near(double a, double b) { return std::fabs(a / b - 1) < 1e-12; }
 
 }  // namespace
 
-TEST_CASE("one row of every source gives the expected architecture, plan and layout", "[inference-case]") {
+TEST_CASE("for each source, one row gives the expected architecture, plan and layout", "[inference-case]") {
   for (const Seen& s : seen) {
     INFO(s.id);
     const InferenceCase c = case_called(s.id);
@@ -153,7 +153,7 @@ TEST_CASE("one row of every source gives the expected architecture, plan and lay
   CHECK(std::size(seen) == 44);
 }
 
-TEST_CASE("every published inference row can be expressed and calculated", "[inference-case]") {
+TEST_CASE("every published inference row can be expressed as a plan and predicted", "[inference-case]") {
   std::map<std::string, int> skipped;
   std::size_t figures = 0;
   for (const InferenceRow& row : inference_rows()) {
@@ -173,7 +173,7 @@ TEST_CASE("every published inference row can be expressed and calculated", "[inf
   CHECK(figures > 1200);
 }
 
-TEST_CASE("figures in base units over all devices convert back to the row's values", "[inference-case]") {
+TEST_CASE("figures in base units for all devices together convert back to the row's values", "[inference-case]") {
   for (const InferenceRow& row : inference_rows())
     for (const Figure& f : inference_case(row, devices_once()).figures)
       for (const auto& [key, value] : row.measured)
@@ -194,8 +194,7 @@ TEST_CASE("equivalent figures are marked as repeats of the most direct one", "[i
   CHECK_FALSE(repeats("nim18-llama33-70b-2xh100-i5000-o500-c25", "output_tok_s"));
 }
 
-TEST_CASE("a decode step's context is the stated one, or else the context at the middle of the answer",
-          "[inference-case]") {
+TEST_CASE("an unstated context length of a decode step is the length in the middle of the answer", "[inference-case]") {
   const auto context = [](const char* id, const char* key) { return figure_called(case_called(id), key).context; };
   CHECK(context("xdai-3070-8gb-x1-llama-3-8b-q4-k-m-n1024", "decode_tok_s") == 512.0);
   CHECK(context("exllama-4090-llama-7b-g128-actno", "decode_tok_s_first128") == 64.0);
@@ -205,7 +204,7 @@ TEST_CASE("a decode step's context is the stated one, or else the context at the
   CHECK_FALSE(context("spark-gemma-3-4b-pp512-b1", "prefill_tok_s"));
 }
 
-TEST_CASE("figures that a row's notes advise against are marked as doubtful", "[inference-case]") {
+TEST_CASE("figures that a row's notes call unreliable are marked as doubtful", "[inference-case]") {
   const auto doubt = [](const char* id, const char* key) { return figure_called(case_called(id), key).doubt; };
   CHECK(doubt("qwen3-hf-h20-qwen3-8b-bf16-g1-i1-mem", "inout_tok_s") == "the row's notes: use its memory only");
   CHECK(doubt("qwen3-hf-h20-qwen3-8b-bf16-g1-i1-mem", "memory_mb") == "");
@@ -219,7 +218,7 @@ TEST_CASE("figures that a row's notes advise against are marked as doubtful", "[
         "the value is not positive, so no relative error exists");
 }
 
-TEST_CASE("a rank on one core of a chip gets that core's part of the chip", "[inference-case]") {
+TEST_CASE("a rank on one core of a chip gets that core's share of memory and bandwidth", "[inference-case]") {
   const InferenceCase c = case_called("neuron-inf2-llama-3-70b-tp24-b1-i2048-o2048");
   // Inferentia2: 32 GiB, 820 GiB/s for two cores. 64 heads are padded to 72, a multiple of 24 cores and 8 KV heads.
   CHECK(c.cluster().device.memory == Bytes(Count{16} << 30));
@@ -234,7 +233,7 @@ TEST_CASE("a rank on one core of a chip gets that core's part of the chip", "[in
   CHECK(inference_case(tpu, devices_once()).cluster().device.memory == Bytes(Count{96} << 30));
 }
 
-TEST_CASE("ranks cannot split a GPU, or a chip into more parts than it has cores", "[inference-case]") {
+TEST_CASE("ranks cannot share a GPU, nor can a chip have more ranks than cores", "[inference-case]") {
   InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
   const auto skip = [&](const char* device, Count count, Count tp) {
     row.hardware = {};
@@ -301,7 +300,8 @@ TEST_CASE("weight formats are parsed in every spelling that sources use", "[infe
   CHECK(formats_of("Q4_0 QAT (2.35 GiB)", "fp16", "fp16", dtypes::bf16).weight_bytes == 2.35 * gib);
 }
 
-TEST_CASE("a substitute format is reported, and tables use the original name", "[inference-case]") {
+TEST_CASE("the replacement of an unsupported format is reported, and tables show the original name",
+          "[inference-case]") {
   const auto read = [](const char* said) { return formats_of(said, "fp16", "fp16", dtypes::bf16); };
   const auto mlp = [](const FormatsSaid& f) { return std::string(f.weights[Component::mlp].name()); };
   for (const auto& [said, format, name] : {std::tuple{"4bit", "int4", "4-bit"},
@@ -344,7 +344,7 @@ TEST_CASE("a missing or unknown format is assumed and reported", "[inference-cas
   CHECK(inference_case(row, devices_once()).input_assumed);
 }
 
-TEST_CASE("engines are recognized by their whole name", "[inference-case]") {
+TEST_CASE("engines are recognized only by their whole names", "[inference-case]") {
   for (const char* other :
        {"ktransformers", "KTransformers 0.2", "exllamav3", "ExLlama-v3 0.0.1", "vllm-foo fork", "minim"})
     CHECK_FALSE(engine_name(other, "").known);
@@ -376,7 +376,7 @@ TEST_CASE("engine versions and eager mode are read from a row's text", "[inferen
   CHECK_FALSE(engine_name("Wonder Engine 3", "").known);
 }
 
-TEST_CASE("a device without a preset is an assumed input, and without a bandwidth it has no times",
+TEST_CASE("a device without a preset is an assumed input, and has no time estimates without a bandwidth",
           "[inference-case]") {
   InferenceRow row = row_called(inference_rows(), "vllm-arcb60-gpt-oss-20b-tp1-i1024-c75");
   row.hardware.accelerator = "Foo X100";
@@ -391,7 +391,7 @@ TEST_CASE("a device without a preset is an assumed input, and without a bandwidt
   CHECK(inference_case(row, devices_once()).skip == "");
 }
 
-TEST_CASE("unstated properties of a row's requests are assumed in whole sentences", "[inference-case]") {
+TEST_CASE("assumptions about unstated request properties are reported in full sentences", "[inference-case]") {
   const auto assumed = [](const InferenceRow& row) {
     const InferenceCase c = inference_case(row, devices_once());
     CHECK(c.input_assumed);

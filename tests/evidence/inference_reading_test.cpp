@@ -1,4 +1,4 @@
-// Inference rows with words and keys that the published rows lack.
+// Inference rows with terms and keys that the published rows lack.
 
 #include "calc/infer.hpp"
 #include "evidence/case_memory.hpp"
@@ -56,7 +56,7 @@ TEST_CASE("an unstated vocabulary of an inference row is an assumed input", "[in
   CHECK(read(row).input_assumed);
 }
 
-TEST_CASE("a checkpoint's name gives the format if the row leaves it open", "[inference-reading]") {
+TEST_CASE("a checkpoint's name gives the format if the row does not state it", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.weights = "auto";
   row.model.name = "Llama-3.1-8B-Instruct-AWQ";
@@ -65,7 +65,7 @@ TEST_CASE("a checkpoint's name gives the format if the row leaves it open", "[in
   CHECK(read(row).plan.weight_precision[Component::mlp].name() == "bf16");
 }
 
-TEST_CASE("a device without fp16 multiplies in its own format, with a note", "[inference-reading]") {
+TEST_CASE("fp16 matmuls on a device without fp16 run in bf16, with a note", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.weights = row.activations = row.kv = "fp16";
   row.hardware = {};
@@ -86,7 +86,7 @@ TEST_CASE("prompt and answer add up to the length of the sequence", "[inference-
   CHECK((prompt.prompt == 896 && prompt.generate == 128));
 }
 
-TEST_CASE("a prompt after a cached context attends to it, and so does the whole answer", "[inference-reading]") {
+TEST_CASE("a prompt after a cached context and its whole answer attend to that context", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.batch.kind = "static";
   row.batch.batch = 1;
@@ -131,7 +131,7 @@ TEST_CASE("cache blocks have the engine's default size if the row does not state
   CHECK_FALSE(stated.input_assumed);
 }
 
-TEST_CASE("without a stated pool size, a cache is as large as the context", "[inference-reading]") {
+TEST_CASE("without a stated cache pool size, the cache holds one context", "[inference-reading]") {
   const std::string context = R"({"kind": "capacity", "batch": 1, "max_context": 8192})";
   // 32 layers x 8 heads x 128 elements x 2 bytes, keys and values: 128 KiB per token
   CHECK(memory_of(row_of("llama.cpp", context, R"({"kv_mib_total": 1024})")) == 8192.0 * 0x1p17);
@@ -151,7 +151,7 @@ TEST_CASE("keys take half of a cache pool", "[inference-reading]") {
   CHECK(read(row_of("SGLang 0.4", capacity, R"({"k_size_gb": 10})")).figures.at(0).value == 10 * 0x1p30);
 }
 
-TEST_CASE("unstated ranks are replicas if the row states tensor ranks, and otherwise split the model",
+TEST_CASE("devices beyond a stated tensor-parallel degree are replicas; without one they split the model",
           "[inference-reading]") {
   InferenceRow row = llama_row();
   row.hardware.count = 8;
@@ -195,7 +195,7 @@ TEST_CASE("notes that deny an inference feature do not enable it", "[inference-r
   CHECK(read(row).skip == "decoding was speculative");
 }
 
-TEST_CASE("a row with work beyond plain decoding is skipped, whichever key mentions that work", "[inference-reading]") {
+TEST_CASE("a row with features beyond plain decoding is skipped, whichever key mentions them", "[inference-reading]") {
   const auto skipped = [](const std::string& engine, const std::string& notes) {
     InferenceRow row = llama_row();
     if (!engine.empty()) row.engine = engine;
@@ -218,7 +218,7 @@ TEST_CASE("a row with work beyond plain decoding is skipped, whichever key menti
     CHECK_THAT(skipped("", note), Contains("cached_context"));
 }
 
-TEST_CASE("a row that denies work beyond plain decoding is predicted", "[inference-reading]") {
+TEST_CASE("a row that denies features beyond plain decoding is predicted", "[inference-reading]") {
   InferenceRow row = llama_row();
   for (const char* note :
        {"no MTP", "MTP disabled", "MTP: off", "MTP=0", "Runs that look like MTP were left out.",
@@ -235,7 +235,7 @@ TEST_CASE("a row that denies work beyond plain decoding is predicted", "[inferen
   CHECK(read(row).skip == "");  // the number of tokens is stated
 }
 
-TEST_CASE("unknown keys can indicate work beyond plain decoding", "[inference-reading]") {
+TEST_CASE("unknown keys can indicate features beyond plain decoding", "[inference-reading]") {
   const auto with = [](const std::string& key) {
     return read(row_of("vllm", R"({"batch": 1, "kind": "static", "input_len": 128, "output_len": 128, )" + key + "}",
                        R"({"tpot_ms": 20})"));
@@ -259,7 +259,7 @@ TEST_CASE("unknown keys can indicate work beyond plain decoding", "[inference-re
   CHECK_FALSE(with(R"("enforce_eager": false)").engine.eager);
 }
 
-TEST_CASE("an engine named like a trainer uses the profile of an engine", "[inference-reading]") {
+TEST_CASE("an engine that shares its name with a trainer uses the default inference profile", "[inference-reading]") {
   const InferenceStack usual = inference_stack(engine_name("vLLM 0.10.0", ""));
   Count trainers = 0;
   for (const Builtin& profile : builtin_software()) {
@@ -293,7 +293,7 @@ TEST_CASE("ms_per_token_per_batch_item is the time of a step divided by its numb
         "\"ms_per_token_per_batch_item\" is interpreted as the step time divided by its 16 sequences");
 }
 
-TEST_CASE("request kinds and time keys have several names", "[inference-reading]") {
+TEST_CASE("batch kinds and time keys have several accepted names", "[inference-reading]") {
   const auto with = [](const std::string& kind, const std::string& measured) {
     return read(row_of("vLLM 0.10.0", R"({"batch": 4, "input_len": 128, "output_len": 100, "kind": ")" + kind + R"("})",
                        measured));
@@ -319,7 +319,8 @@ TEST_CASE("request kinds and time keys have several names", "[inference-reading]
   CHECK(seconds_of(c, figure(FigureKind::user_rate)) == Approx(1 / seconds_of(c, figure(FigureKind::time_per_token))));
 }
 
-TEST_CASE("attention replicas and expert ranks are counted by the engines' rules", "[inference-reading]") {
+TEST_CASE("attention data parallelism and expert parallelism are counted by the engines' rules",
+          "[inference-reading]") {
   InferenceRow row = row_called(inference_rows(), "nvgap-llama-3.1-8b-h100-sxm-trtllm-bf16-tp1-i1024-o128-c32");
   row.hardware.count = 8;
   row.model.experts = 128;

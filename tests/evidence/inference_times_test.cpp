@@ -80,7 +80,7 @@ TEST_CASE("an engine without graph capture launches its kernels one by one", "[i
   CHECK(inference_stack(c).launching == Launching::eager);
 }
 
-TEST_CASE("prompts of other requests delay tokens and first tokens", "[inference-times]") {
+TEST_CASE("prompts of other requests delay first tokens and lengthen the time per token", "[inference-times]") {
   InferenceCase c = first_case([](const InferenceCase& x) {
     return x.kind == BatchKind::concurrency && !x.decode_window && x.batch >= 16 && x.prompt > 500;
   });
@@ -107,7 +107,7 @@ TEST_CASE("request overhead outside passes delays the first token only under loa
   CHECK(waits(Seconds(0.5)) == waits(Seconds()));
 }
 
-TEST_CASE("figures with an assumed input form a separate class", "[inference-times]") {
+TEST_CASE("figures with an assumed input form a separate error class", "[inference-times]") {
   InferenceCase c;
   CHECK(inference_class(c, FigureKind::time_per_token) == InferenceClass::decode);
   c.kind = BatchKind::concurrency;

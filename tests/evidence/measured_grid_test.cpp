@@ -29,7 +29,7 @@ TEST_CASE("a value is linear between points, extrapolated beyond the last, and c
   CHECK(at(g, 4) == 12);
 }
 
-TEST_CASE("a grid has a separate set of points for each value of its first size", "[measured]") {
+TEST_CASE("a grid has a separate set of points for each value of its first dimension", "[measured]") {
   MeasuredGrid g;
   g.add(std::array{1.0, 0.0}, 10);
   g.add(std::array{1.0, 10.0}, 20);
@@ -39,7 +39,7 @@ TEST_CASE("a grid has a separate set of points for each value of its first size"
   CHECK(at(g, 2, 5) == 57.5);  // between 15 and 100
 }
 
-TEST_CASE("a grid reports the points at which its slope along the last size may change", "[measured]") {
+TEST_CASE("a grid reports the points at which its slope along the last dimension may change", "[measured]") {
   MeasuredGrid g;
   for (const double y : {0.0, 8.0}) g.add(std::array{1.0, y}, y);
   for (const double y : {0.0, 5.0}) g.add(std::array{2.0, y}, y);

@@ -51,7 +51,7 @@ std::map<std::string, json::Value> published_by_id(std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("a row is a request, with defaults for unstated inputs", "[measurement]") {
+TEST_CASE("a measurement row is a request with defaults for unstated inputs", "[measurement]") {
   const TrainingCase c = only();
   CHECK(c.head.id == "a");
   CHECK(c.head.model == "llama-3.1-8b");
@@ -68,7 +68,7 @@ TEST_CASE("a row is a request, with defaults for unstated inputs", "[measurement
   CHECK(only(R"({"inputs": {"attention": "naive"}})").attention.kernel == AttentionKernel::unfused);
 }
 
-TEST_CASE("hardware is a preset, or a preset with different values", "[measurement]") {
+TEST_CASE("hardware in a measurement is a preset, or a preset with some values changed", "[measurement]") {
   const TrainingCase c = only(R"({"hardware": {"like": "h100-sxm-80gb", "memory_bytes": 1000,
       "links": [{"ranks": 4, "bandwidth_bytes_per_s": 1e9, "latency_s": 1e-6}]}})");
   CHECK(c.cluster().device.memory == Bytes(1000));
@@ -91,7 +91,7 @@ TEST_CASE("an inference figure keeps its key and unit", "[measurement]") {
   CHECK(accuracy(f, AccuracyKind::inference).rows.size() == 2);
 }
 
-TEST_CASE("rows of several commands may be in JSON Lines, an array or one object", "[measurement]") {
+TEST_CASE("a measurement file in JSON Lines or as an array may mix rows of several commands", "[measurement]") {
   const std::string other = R"({"id": "i", "command": "infer", "model": "gpt2", "hardware": "l40s",
       "measured": {"tpot_ms": 9}})";
   std::string line = json::parse(other, "other").dump();
@@ -103,7 +103,7 @@ TEST_CASE("rows of several commands may be in JSON Lines, an array or one object
   }
 }
 
-TEST_CASE("an error in a measurement is one sentence with file, line and row", "[measurement]") {
+TEST_CASE("the error for an invalid measurement is one sentence with file, line and row", "[measurement]") {
   CHECK(refused("[]") == "my.jsonl: expected rows: a JSON array, or one object per line");
   CHECK(refused(row(R"({"id": null})")) == "my.jsonl:1: \"id\" is missing; every row needs a unique id");
   CHECK(refused(row() + "\n" + row()) ==
@@ -127,7 +127,7 @@ TEST_CASE("the error for a file in the old schema names the command that convert
   CHECK_THAT(refused(R"({"name": "run", "requests": []})"), Contains("accuracy convert"));
 }
 
-TEST_CASE("converting rows in the sources' own words reproduces the published rows", "[measurement]") {
+TEST_CASE("converting rows of the old schema reproduces the published rows", "[measurement]") {
   for (const auto& [name, every] : {std::pair{"training.jsonl", Count{40}}, {"inference.jsonl", Count{20}}}) {
     const std::map<std::string, json::Value> published = published_by_id(name);
     const Converted all = convert(some_old_rows(name, every), name);
@@ -156,7 +156,7 @@ TEST_CASE("the converter keeps a row without a request, with the reason", "[meas
   CHECK_THAT(sentence([&] { convert(all.rows[0].dump(), "f"); }), Contains("needs no conversion"));
 }
 
-TEST_CASE("every published request survives writing and reading", "[measurement]") {
+TEST_CASE("every published request round-trips through a measurement file", "[measurement]") {
   const MeasurementFile t = published_measurements(MeasurementKind::training);
   CHECK(t.training.size() == 1659);
   for (std::size_t i = 0; i < t.training.size(); i += 60) {

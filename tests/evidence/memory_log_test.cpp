@@ -89,7 +89,7 @@ TEST_CASE("an out-of-memory message of PyTorch 2 is read with its processes and 
   CHECK(gib_of(limited.allowed) == Approx(40));
 }
 
-TEST_CASE("a message wrapped over lines is read like an unwrapped one", "[memory_log]") {
+TEST_CASE("an out-of-memory message wrapped over several lines is read like an unwrapped one", "[memory_log]") {
   std::string wrapped = new_message;
   for (char& c : wrapped)
     if (c == ' ' && &c - wrapped.data() > 60 && (&c - wrapped.data()) % 3 == 0) c = '\n';
@@ -110,13 +110,13 @@ TEST_CASE("2^34 GiB, a driver's placeholder for unknown memory, counts as missin
   CHECK(own_process(o) == nullptr);  // the other process holds 4 GiB, less than PyTorch reserved
 }
 
-TEST_CASE("only the first message of each GPU is used", "[memory_log]") {
+TEST_CASE("only the first out-of-memory message of each GPU is used", "[memory_log]") {
   const MemoryLog log = read(new_message + new_message + old_message);
   CHECK(log.out_of_memory.messages.size() == 2);
   CHECK(log.out_of_memory.repeats == 1);
 }
 
-TEST_CASE("the terms of a message add up to the capacity", "[memory_log]") {
+TEST_CASE("the memory terms of an out-of-memory message add up to the device capacity", "[memory_log]") {
   const MemoryBooking b = book(message(new_message), {});
   check_sum(b);
   CHECK(b.whole == BookedWhole::capacity);
@@ -143,7 +143,7 @@ TEST_CASE("memory that a message does not break down is attributed to allocation
   CHECK(own_process(foreign)->pid == 9);
 }
 
-TEST_CASE("impossible values in a message are rejected", "[memory_log]") {
+TEST_CASE("impossible values in an out-of-memory message are rejected", "[memory_log]") {
   const auto refused = [](const std::string& text) { return test::sentence([&] { read(text); }); };
   CHECK_THAT(refused(replaced(old_message, "70.01", "90.01")),
              Contains("a.log, line 1: 90.01 GiB allocated is more than 79.15 GiB of total capacity"));
@@ -186,7 +186,7 @@ TEST_CASE("the startup log of vLLM 0.6 is read, and its GB are GiB", "[memory_lo
   CHECK_FALSE(weights.server.cache_tokens());
 }
 
-TEST_CASE("the tokens of a block follow from the concurrency in a log", "[memory_log]") {
+TEST_CASE("cached tokens follow from the logged cache size, or concurrency, or 16 tokens per block", "[memory_log]") {
   const std::string blocks = "# cuda blocks: 1000, # CPU blocks: 5\n";
   CHECK(read(blocks).server.cache_tokens() == 16000);
   CHECK(read(blocks + "Maximum concurrency for 8000 tokens per request: 4.00x\n").server.cache_tokens() == 32000);
@@ -219,8 +219,7 @@ TEST_CASE("the startup log of vLLM 1 is read with the memory of the first of sev
   CHECK(about(term(b, MemoryTerm::activations_and_libraries), 3.19));  // 72 - 7.51 - 61.30
 }
 
-TEST_CASE("the summary of vLLM 0.11 and later has all terms, with weights and libraries separate or together",
-          "[memory_log]") {
+TEST_CASE("vLLM 0.11's summary has all memory terms, with weights and libraries separate or combined", "[memory_log]") {
   const std::string account =
       "Free memory on device (78.60/79.15 GiB) on startup. Desired GPU memory utilization is (0.9, 71.24 GiB). Actual "
       "usage is 14.99 GiB for weight, 1.20 GiB for peak activation, 0.09 GiB for non-torch memory, and 0.52 GiB for "
@@ -246,7 +245,7 @@ TEST_CASE("the summary of vLLM 0.11 and later has all terms, with weights and li
   CHECK(c.all == b.all);
 }
 
-TEST_CASE("memory set aside for CUDA graphs is part of the grant", "[memory_log]") {
+TEST_CASE("memory reserved for CUDA graphs is part of the engine's memory grant", "[memory_log]") {
   const std::string start =
       "Model loading took 1.00 GiB memory and 1 seconds\nEstimated CUDA graph memory: 0.50 GiB total\n"
       "Available KV cache memory: 5.00 GiB\n";
@@ -259,7 +258,8 @@ TEST_CASE("memory set aside for CUDA graphs is part of the grant", "[memory_log]
   check_sum(b);
 }
 
-TEST_CASE("failed starts report the missing memory", "[memory_log]") {
+TEST_CASE("for a failed start, the log gives the cache memory needed and the longest length that fits",
+          "[memory_log]") {
   const ServerStart s =
       read(
           "Available KV cache memory: 5.83 GiB\nValueError: To serve at least one request with the "
@@ -274,7 +274,8 @@ TEST_CASE("failed starts report the missing memory", "[memory_log]") {
   CHECK(gib_of(read("Available KV cache memory: -2.81 GiB\n").server.memory.kv_cache) == Approx(-2.81));
 }
 
-TEST_CASE("the memory_summary table is read for every device, truncated to whole units", "[memory_log]") {
+TEST_CASE("the memory_summary table is read for every device, and its values are truncated to whole units",
+          "[memory_log]") {
   const auto table = [](const std::string& device, const std::string& peak, const std::string& unit) {
     std::string text =
         "|                  PyTorch CUDA memory summary, device ID 0                 |\n"
@@ -336,7 +337,7 @@ TEST_CASE("the error for text without memory information lists the known logs", 
              Contains("800.00 GiB exceeds the device memory of 79.15 GiB"));
 }
 
-TEST_CASE("a served model is found by the last part of its name", "[memory_log]") {
+TEST_CASE("a served model is resolved by the last part of its name", "[memory_log]") {
   const auto preset = [](std::string_view model) {
     const Builtin* b = served_preset(model);
     return b == nullptr ? std::string_view() : b->name;
@@ -350,7 +351,7 @@ TEST_CASE("a served model is found by the last part of its name", "[memory_log]"
   CHECK(preset("-AWQ").empty());
 }
 
-TEST_CASE("a server's configuration gives plan options", "[memory_log]") {
+TEST_CASE("a server's logged configuration is converted to plan options", "[memory_log]") {
   const ModelCard llama = load_model("llama-3.1-8b");
   ServerConfig c{.dtype = "torch.float16", .cache_dtype = "fp8_e4m3", .tensor_parallel = 4, .pipeline_parallel = 2};
   std::vector<std::string> unknown, flags;
@@ -370,7 +371,7 @@ TEST_CASE("a server's configuration gives plan options", "[memory_log]") {
   CHECK(unknown.back() == "quantization=experimental");
 }
 
-TEST_CASE("a log of several engines is read for the first engine that logs memory", "[memory_log]") {
+TEST_CASE("if a log covers several engines, the first one that logs memory is used", "[memory_log]") {
   const std::string text =
       "(EngineCore_DP3 pid=88) INFO [gpu_model_runner.py:1] Model loading took 97.54 GiB memory and 121.4 seconds\n"
       "(EngineCore_DP0 pid=85) INFO [gpu_model_runner.py:1] Model loading took 97.50 GiB memory and 121.4 seconds\n"
@@ -415,7 +416,7 @@ TEST_CASE("experts are split over the data-parallel ranks of a server", "[memory
   CHECK(unknown.size() == 1);
 }
 
-TEST_CASE("mxfp4 in a server's configuration is the format of experts only", "[memory_log]") {
+TEST_CASE("mxfp4 in a server's configuration applies only to experts", "[memory_log]") {
   const WeightFormats w = *served_weights(ServerConfig{.quantization = "mxfp4"}, dtypes::bf16);
   CHECK(w[Component::experts].name() == "mxfp4");
   for (const Component c : {Component::attention, Component::mlp, Component::lm_head, Component::router})
@@ -424,7 +425,7 @@ TEST_CASE("mxfp4 in a server's configuration is the format of experts only", "[m
   CHECK((*served_weights(ServerConfig{.quantization = "awq"}, dtypes::bf16))[Component::attention].name() == "awq");
 }
 
-TEST_CASE("a message names the environment variable of its allocator", "[memory_log]") {
+TEST_CASE("an out-of-memory message names the environment variable of its allocator", "[memory_log]") {
   CHECK(message(new_message).variable == "PYTORCH_CUDA_ALLOC_CONF");
   CHECK(message(replaced(new_message, "CUDA out of", "HIP out of")).variable == "PYTORCH_HIP_ALLOC_CONF");
   for (const char* named : {"PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})

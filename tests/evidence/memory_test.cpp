@@ -120,7 +120,7 @@ TEST_CASE("in a pipeline, FSDP holds gradients of all weights in float32", "[mem
   CHECK(std::fabs(static_cast<double>(m.weight_gradients->value) / (4 * 405e9 / 64) - 1) < 0.05);
 }
 
-TEST_CASE("the unit, devices and kind of a measured memory follow from its source", "[memory]") {
+TEST_CASE("unit, devices and kind of a measured memory figure follow from its source", "[memory]") {
   // GB from nvidia-smi and torchtitan are 2^30 bytes. Observed memory is from the first node.
   CHECK(case_called("bigscience-1b3-v100-32gb-tp1-pp4-dp2-mbs8-ckpt").memory.at(0).bytes == 13 * 0x1p30);
   CHECK(case_called("bigscience-1b3-v100-32gb-tp1-pp4-dp2-mbs8-ckpt").memory.at(0).devices == 4);
@@ -150,14 +150,14 @@ TEST_CASE("three fitted parameters determine slack and process memory", "[memory
   CHECK(predicted_bytes({.family = "", .reserved = true, .bytes = 8, .measured = 1}, {.reserved = 0.5}) == 12);
 }
 
-TEST_CASE("a run with unstated recomputation recomputes all layers if it would not fit otherwise", "[memory]") {
+TEST_CASE("a run that would not fit otherwise is assumed to recompute all layers", "[memory]") {
   const TrainingCase c = case_called("titan-nvfp4-llama3-8b-nvfp4");
   CHECK_FALSE(c.recomputed.stated());
   CHECK_FALSE(process_memory(c, c.memory.at(0), {}).products.has_value());
   CHECK(held_in("titan-nvfp4-qwen3-8b-bf16").products.has_value());
 }
 
-TEST_CASE("the parts of a predicted memory add up to the prediction", "[memory]") {
+TEST_CASE("the parts of a memory prediction add up to the total", "[memory]") {
   for (const PredictedRow& r : measured_memories().rows) {
     double sum = 0;
     for (const PredictedPart& part : r.parts) sum += part.value;

@@ -38,7 +38,7 @@ std::string refused_inference(const std::string& changed) { return refused("[\n"
 
 }  // namespace
 
-TEST_CASE("the keys of the rows determine a file's kind", "[measurement]") {
+TEST_CASE("the kind of a file is inferred from the keys of its rows", "[measurement]") {
   const OldFile t = read_old_file("[" + training() + "]", "t");
   CHECK(t.kind == MeasurementKind::training);
   REQUIRE(t.training.size() == 1);
@@ -50,7 +50,7 @@ TEST_CASE("the keys of the rows determine a file's kind", "[measurement]") {
   CHECK(i.inference[0].measured == std::vector<std::pair<std::string, double>>{{"tpot_ms", 9}});
 }
 
-TEST_CASE("an error in a file is one sentence with file, line and row", "[measurement]") {
+TEST_CASE("the error for an invalid old-schema file is one sentence with file, line and row", "[measurement]") {
   CHECK(refused("[") == "my.json:1:2: unexpected end of input; the file is truncated or not JSON");
   CHECK(refused("[\n{\"id\": \"a\",}]") == "my.json:2:12: unexpected '}'; the file is not JSON from here on");
   CHECK(refused("[]") == "my.json:1: the list is empty; a file of measurements has at least one row");
@@ -118,7 +118,7 @@ TEST_CASE("every key of the published measurements is known, and every row keeps
   for (const InferenceRow& r : i.inference) CHECK((!r.source.title.empty() && !r.source.url.empty()));
 }
 
-TEST_CASE("a config.json in a row determines the model's shapes", "[measurement-file]") {
+TEST_CASE("a config.json in a row determines the model's dimensions", "[measurement-file]") {
   const std::string config = R"("config": {"architectures": ["LlamaForCausalLM"], "model_type": "llama",
     "num_hidden_layers": 3, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
     "intermediate_size": 512, "vocab_size": 1000, "max_position_embeddings": 4096})";

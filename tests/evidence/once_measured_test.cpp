@@ -51,7 +51,7 @@ TEST_CASE("each measured step of a source rescales the source's other steps on t
   CHECK(intervals_after_a_step(a).empty());
 }
 
-TEST_CASE("replays from tables narrow only the intervals of their figures' classes", "[fit]") {
+TEST_CASE("replays from operator tables narrow only the intervals of their own error classes", "[fit]") {
   Accuracy replays;
   replays.rows = {
       of_replay(0.02, "LLMServingSim one", "tpot_mean_ms"), of_replay(-0.04, "LLMServingSim another", "tpot_p90_ms"),
@@ -64,7 +64,7 @@ TEST_CASE("replays from tables narrow only the intervals of their figures' class
   CHECK(found.at("decode under load").factor == Approx(std::exp(std::sqrt(square))));
 }
 
-TEST_CASE("an interval is narrowed if at least three sources support it, and never widened", "[fit]") {
+TEST_CASE("a measured step narrows an interval if three sources support it, and never widens one", "[fit]") {
   TrainingEstimator e;
   e.intervals = in_order<EstimateClass>({{"dense", {1.3, 5}}, {"assumed input", {1.4, 5}}, {"experts", {1.6, 5}}});
   e.intervals_once_measured =

@@ -177,7 +177,7 @@ TEST_CASE("every table has the same weight, however many rows it has", "[operato
   CHECK(number(d.rates, "matmul.bf16")->high == Approx(0.8).margin(0.02));
 }
 
-TEST_CASE("no value is derived from only a few rows", "[operators]") {
+TEST_CASE("no rate is derived from a table with fewer than five suitable rows", "[operators]") {
   Synthetic s({});
   s.elementwise("act_fn", 3 * 14336, {1, 2, 3});
   s.elementwise("rotary_emb", 2 * 5120, {1, 2});
@@ -197,7 +197,7 @@ TEST_CASE("no value is derived from only a few rows", "[operators]") {
         "minimum time of a kernel, which every other rate requires");
 }
 
-TEST_CASE("an outlier row does not change any value", "[operators]") {
+TEST_CASE("a single outlier row does not change any rate", "[operators]") {
   OperatorTables t = Synthetic({}).all().tables();
   const Derived before = derived({t});
   for (const char* layer : {"o_proj", "act_fn", "gate_up_proj"})
@@ -207,14 +207,14 @@ TEST_CASE("an outlier row does not change any value", "[operators]") {
     CHECK(value(after.rates, key) == about(value(before.rates, key)));
 }
 
-TEST_CASE("rates above the datasheet's are clamped, with a note", "[operators]") {
+TEST_CASE("rates above the datasheet's are clamped to it, with a note", "[operators]") {
   const Derived d = derived({Synthetic({.memory = 1.2}).all().tables()});
   CHECK(value(d.rates, "memory") == 1);
   REQUIRE_FALSE(d.rates.notes.empty());
   CHECK(d.rates.notes[0].starts_with("memory: 1.2 is out of range and was clamped to 1"));
 }
 
-TEST_CASE("a hardware file accepts the derived values", "[operators]") {
+TEST_CASE("the derived rates are valid in a hardware file", "[operators]") {
   const Derived d = derived({Synthetic({}).all().tables()}, true);
   json::Value sheet = hardware_json("rtx-pro-6000");
   sheet["achieved"] = achieved_json(d.rates, "from tables");
@@ -234,7 +234,7 @@ TEST_CASE("a hardware file accepts the derived values", "[operators]") {
   CHECK_FALSE(achieved_json(derived({Synthetic({}).all().tables()}).rates, "how").contains("recorded"));
 }
 
-TEST_CASE("experts are priced by the number of experts with tokens", "[operators]") {
+TEST_CASE("expert time depends on the number of experts that receive tokens", "[operators]") {
   OperatorTables t = Synthetic({}).all().tables();
   t.model_folder = "qwen3-30b-a3b";
   t.experts = {{8, 8, Seconds(1e-4)}, {8, 64, Seconds(1e-4)}};
@@ -256,7 +256,7 @@ TEST_CASE("experts are priced by the number of experts with tokens", "[operators
         "'synthetic/moe.csv': 129 activated experts, but qwen3-30b-a3b, tp 1 has only 128");
 }
 
-TEST_CASE("layers that the cost model or the model lacks are skipped and reported once", "[operators]") {
+TEST_CASE("table rows without an operator in the model or cost model are skipped and reported once", "[operators]") {
   OperatorTables t = Synthetic({}).all().tables();
   t.per_sequence.push_back({"sampler", 1, Seconds(1e-5)});
   t.per_sequence.push_back({"sampler", 2, Seconds(1e-5)});

@@ -59,7 +59,7 @@ const std::string dense = "layer,tokens,time_us\no_proj,1,25\no_proj,16,24.5\nac
 
 }  // namespace
 
-TEST_CASE("device, model and rank folders give the same tables", "[operators]") {
+TEST_CASE("reading a device folder, a model folder or a rank folder gives the same tables", "[operators]") {
   const TableFolder f;
   f.write_tables(tp1, dense);
   f.write_tables("llama-3.1-8b/tp2/", dense);
@@ -88,7 +88,7 @@ TEST_CASE("device, model and rank folders give the same tables", "[operators]") 
   CHECK(read_operator_tables(f.path(tp1))[0].model_folder == "llama-3.1-8b");
 }
 
-TEST_CASE("only the known lines of meta.yaml are read", "[operators]") {
+TEST_CASE("unknown lines in meta.yaml are ignored", "[operators]") {
   const TableFolder f;
   f.write_tables(tp1, dense);
   f.write(tp1 + "meta.yaml",
@@ -171,7 +171,7 @@ TEST_CASE("the error for an impossible row states file, line and reason", "[oper
             ", line 2: neither a prompt chunk nor a decoding sequence; an empty call has no time, so remove the row");
 }
 
-TEST_CASE("meta.yaml or the folder names the device, which is the same for all tables", "[operators]") {
+TEST_CASE("meta.yaml or the folder name gives the device, which must be the same for all tables", "[operators]") {
   const TableFolder f;
   f.write_tables(tp1, dense);
   CHECK(device_of(read_operator_tables(f.path())) == "rtx-4090");
@@ -190,7 +190,7 @@ TEST_CASE("meta.yaml or the folder names the device, which is the same for all t
                          "': unknown hardware \"rtx-409\", did you mean 'rtx-4090'"));
 }
 
-TEST_CASE("meta.yaml or the folder names the model, which the ranks must divide", "[operators]") {
+TEST_CASE("meta.yaml or the folder name gives the model, which the ranks must divide", "[operators]") {
   const TableFolder f;
   const Device device = load_hardware("rtx-4090").cluster.device;
   std::vector<std::string> assumed;

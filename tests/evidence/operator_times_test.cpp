@@ -52,7 +52,8 @@ TEST_CASE("a pass counts each layer as often as the model runs it", "[operator-t
   CHECK(llama_times().head(51).value == Approx(us(305).value));
 }
 
-TEST_CASE("several chunks in one call take as long as one after the other but start only once", "[operator-times]") {
+TEST_CASE("several chunks in one call take the sum of their times minus all but one start-up time",
+          "[operator-times]") {
   const OperatorTimes t = llama_times();
   CHECK(t.attention({.chunks = 1, .chunk = 51, .past = 50}).value == Approx(us(1.5 * 51).value));
   CHECK(t.attention({.chunks = 3, .chunk = 51}).value == Approx(us(51 + 2 * (51 - 1)).value));
@@ -61,7 +62,7 @@ TEST_CASE("several chunks in one call take as long as one after the other but st
   CHECK(t.attention({}) == Seconds());
 }
 
-TEST_CASE("prompts and decoding in one call take the time measured for both", "[operator-times]") {
+TEST_CASE("if a table has a row for prompts and decoding together, its time is used", "[operator-times]") {
   OperatorTables both = tables();
   both.attention.push_back({51, 0, 6, 150, us(500)});
   const OperatorTimes t = times_of(both, test::tiny_llama());
@@ -77,7 +78,7 @@ TEST_CASE("consecutive decode steps take the sum of their times", "[operator-tim
   }
 }
 
-TEST_CASE("expert time depends on the number of experts that receive tokens in a pass", "[operator-times]") {
+TEST_CASE("in a replayed pass, expert time depends on the number of experts that receive tokens", "[operator-times]") {
   OperatorTables t = tables();
   const Arch arch = test::tiny_moe();  // 8 experts, 2 per token, on one layer of two
   for (const Count tokens : {1, 101})
@@ -114,7 +115,7 @@ TEST_CASE("tables that lack a layer of the model are rejected", "[operator-times
         "no tables in or next to 'dir' are for 2 tensor-parallel ranks; measure them");
 }
 
-TEST_CASE("the tables for a run come from its device, or from an unknown device", "[operator-times]") {
+TEST_CASE("a run uses tables of its own device and tables whose device is unknown", "[operator-times]") {
   OperatorTables server, card, unheard;
   server.origin.device = "NVIDIA RTX PRO 6000 Blackwell Server Edition";
   card.device_folder = "H100";

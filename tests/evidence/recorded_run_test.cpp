@@ -32,7 +32,7 @@ std::string request(const std::string& numbers) { return run_text("{" + numbers 
 
 }  // namespace
 
-TEST_CASE("a recorded run is read with its engine, and with its requests in order of arrival", "[recorded]") {
+TEST_CASE("reading a recorded run gives its engine, and its requests in order of arrival", "[recorded]") {
   const RecordedRun r = read(run_text(two));
   CHECK(r.name == "run");
   CHECK(r.version == "0.19.0");
@@ -64,7 +64,7 @@ TEST_CASE("stages, memory fraction and cache block size of a run are read", "[re
   CHECK(r.unknown_keys.empty());
 }
 
-TEST_CASE("in a recorded run, the instances give the device and the per-second log gives the rates", "[recorded]") {
+TEST_CASE("in a recorded run, 'instances' gives the device and 'per_second' gives the rates", "[recorded]") {
   const RecordedRun r = read(run_text(
       two,
       R"(, "instances": [{"hardware": "X", "npu_mem": {"mem_size": 96, "mem_bw": 1597, "mem_util": 0.8}, "tp_size": 1}],
@@ -80,7 +80,7 @@ TEST_CASE("in a recorded run, the instances give the device and the per-second l
   CHECK(r.seconds[1].running == 0);
 }
 
-TEST_CASE("an impossible recorded run is rejected in one sentence", "[recorded]") {
+TEST_CASE("an impossible recorded run is rejected with a one-sentence error", "[recorded]") {
   CHECK(refused("[]") == "run.json: expected an object in braces, got a list");
   CHECK(refused(R"({"name": "run", "model": "m", "hardware": "h"})") ==
         "run.json: \"requests\" is missing; a recorded run requires a list with at least one");
@@ -98,7 +98,7 @@ TEST_CASE("an impossible recorded run is rejected in one sentence", "[recorded]"
         "run.json, \"per_second\", row 1: expected a number in column 1");
 }
 
-TEST_CASE("the shipped runs are complete", "[recorded]") {
+TEST_CASE("the shipped recorded runs are complete", "[recorded]") {
   const std::vector<RecordedRun> runs = test::old_runs();
   REQUIRE(runs.size() == 2);
   for (const RecordedRun& r : runs) {
@@ -109,7 +109,7 @@ TEST_CASE("the shipped runs are complete", "[recorded]") {
   }
 }
 
-TEST_CASE("a run with options for work beyond plain decoding is not replayed", "[recorded]") {
+TEST_CASE("a run with options beyond plain decoding is not replayed", "[recorded]") {
   const auto beyond = [](const std::string& option) {
     std::string text = run_text(two);
     text.replace(text.find("\"seed\": 1"), 9, option);
@@ -133,7 +133,7 @@ TEST_CASE("a run with options for work beyond plain decoding is not replayed", "
   CHECK(beyond(R"("cpu_offload_gb": 10)") == "weights or caches were offloaded to the host (\"cpu_offload_gb\")");
 }
 
-TEST_CASE("a flag or the compilation options disable graph capture in a recorded run", "[recorded]") {
+TEST_CASE("a flag or compilation option can disable graph capture in a recorded run", "[recorded]") {
   const auto eager = [](const std::string& option) {
     std::string text = run_text(two);
     text.replace(text.find("\"seed\": 1"), 9, option);

@@ -55,7 +55,7 @@ TEST_CASE("request times count from arrival, and throughput from the first arriv
   CHECK(t.tokens_per_s == Approx(12 / 2.5));  // from 2 s to 4.5 s
 }
 
-TEST_CASE("requests are served at their arrival times, pass by pass", "[recorded]") {
+TEST_CASE("a replay serves requests pass by pass, no earlier than they arrive", "[recorded]") {
   const RecordedRun run = run_of({{2, 3}, {3, 1}});
   const Replay r = replay(case_of(run), even_passes());
   CHECK(r.passes == 4);
@@ -92,7 +92,7 @@ TEST_CASE("the figures of a run are means and percentiles in milliseconds", "[re
   CHECK(all.size() == 9);  // no request has a second token
 }
 
-TEST_CASE("rates over time add up to the tokens of the run", "[recorded]") {
+TEST_CASE("token rates over time add up to the total tokens of the run", "[recorded]") {
   const RecordedRun& run = first_run();
   const Replay r = replay(case_of(run), even_passes());
   double predicted = 0;
@@ -102,7 +102,7 @@ TEST_CASE("rates over time add up to the tokens of the run", "[recorded]") {
   CHECK(predicted == Approx(tokens).epsilon(1e-6));
 }
 
-TEST_CASE("windowed layers have separate block groups", "[recorded]") {
+TEST_CASE("sliding-window layers have separate cache block groups", "[recorded]") {
   const RunCase c = case_of(first_run());
   const SchedulerRules dense = scheduler_rules(c.arch, c.memory, c.limits, c.stack);
   CHECK(dense.blocks == c.memory.blocks);

@@ -77,7 +77,7 @@ void check_shipped(const IntervalsByClass& found, const std::array<EstimateInter
 
 }  // namespace
 
-TEST_CASE("the shipped intervals follow from the committed residuals of left-out sources", "[accuracy]") {
+TEST_CASE("the shipped intervals follow from the committed residuals of held-out sources", "[accuracy]") {
   const Accuracy training = left_out("training", MeasurementKind::training, AccuracyKind::training),
                  inference = left_out("inference", MeasurementKind::inference, AccuracyKind::inference);
   check_shipped<EstimateClass>(intervals(training), training_estimator().intervals);

@@ -57,7 +57,7 @@ constexpr const char* nothing = "nothing was rejected";
 
 }  // namespace
 
-TEST_CASE("a step faster than its devices' matmul peak is rejected, whatever key states it", "[row-check]") {
+TEST_CASE("a step faster than its devices' matmul peak is rejected, whichever key states it", "[row-check]") {
   CHECK(refused_step(R"({"iteration_time_s": 1.4})") == nothing);
   // 6 x 21.7e9 parameters x 8192 tokens and attention, 1.1e15 FLOPs, in 1e-5 s on 8 x 312e12 FLOP/s
   const std::string said = refused_step(R"({"iteration_time_s": 1e-5})");
@@ -70,7 +70,7 @@ TEST_CASE("a step faster than its devices' matmul peak is rejected, whatever key
              Contains("\"tokens_per_s_per_gpu\": it implies an MFU"));
 }
 
-TEST_CASE("the time of a step is meaningless without its batch, but a rate is not", "[row-check]") {
+TEST_CASE("a step time without a batch size is rejected, but a token rate is accepted", "[row-check]") {
   const std::string no_batch =
       "\"batch\": \"global\" is missing; \"iteration_time_s\" requires the number of sequences per step";
   CHECK(incomplete(training(R"({"micro": 4})", R"({"iteration_time_s": 1.4})")) == no_batch);
@@ -95,7 +95,7 @@ TEST_CASE("a memory figure is at least 1 MiB and at most the device's memory", "
   CHECK_THAT(refused_figure(one, R"({"memory_mb": 0.1})"), Contains("is less than 1 MiB"));
 }
 
-TEST_CASE("bytes read per second do not exceed the device's bandwidth, except from its cache", "[row-check]") {
+TEST_CASE("a read rate above the device's bandwidth is rejected, unless the data fits in its cache", "[row-check]") {
   CHECK(refused_figure(one, R"({"achieved_bw_gb_s": 700})") == nothing);
   CHECK(refused_figure(one, R"({"achieved_bw_gb_s": 99999})") ==
         "my.json:2, row \"i\", \"measured\", \"achieved_bw_gb_s\": 99999 GB/s exceeds the 864 GB/s of L40S; specify "
@@ -119,7 +119,7 @@ TEST_CASE("an inference figure is not converted without the lengths and client c
   CHECK(refused_figure(R"({"kind": "capacity"})", R"({"kv_gib_per_gpu": 9})") == nothing);
 }
 
-TEST_CASE("an inference time or rate beyond any device is rejected", "[row-check]") {
+TEST_CASE("an inference time or rate that no device can reach is rejected", "[row-check]") {
   // Llama-3.1 8B in bf16 at 864 GB/s: reading 15 GB of layers takes 17 ms. 10 times faster is possible with drafts.
   CHECK(refused_figure(one, R"({"tpot_ms": 18})") == nothing);
   CHECK(refused_figure(one, R"({"tpot_ms": 2})") == nothing);

@@ -1,5 +1,5 @@
 #pragma once
-/// The published rows by id, loaded once: as requests, and in their sources' words as the converter's input.
+/// The published rows by id, loaded once: as requests, and in the old schema as the converter's input.
 
 #include <algorithm>
 

@@ -20,7 +20,7 @@ RunCase published_case(std::string_view name) { return case_of(published_run(nam
 
 }  // namespace
 
-TEST_CASE("a recorded run gives model, device, formats and limits", "[recorded]") {
+TEST_CASE("a recorded run determines the model, device, formats and limits", "[recorded]") {
   const RunCase c = published_case("rtx-pro-6000-llama-3.1-8b");
   CHECK(c.skip.empty());
   CHECK(c.head.model == "llama-3.1-8b");
@@ -42,7 +42,7 @@ TEST_CASE("the model of a recorded run is split over its tensor-parallel ranks",
   CHECK_FALSE(c.in_step());
 }
 
-TEST_CASE("stages, memory and formats of a run are as stated", "[recorded]") {
+TEST_CASE("stages, memory fraction and formats of a run are those stated in its file", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   const RunCase whole = case_of(run);
   run.stages = 2;
@@ -71,7 +71,7 @@ TEST_CASE("stages, memory and formats of a run are as stated", "[recorded]") {
   CHECK(case_of(run).input_assumed);
 }
 
-TEST_CASE("a config.json in a run determines its model", "[recorded]") {
+TEST_CASE("the config.json of a recorded run determines its model", "[recorded]") {
   RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
   run.model = "a-model-of-tomorrow";
   CHECK_FALSE(case_of(run).skip.empty());

@@ -1,4 +1,4 @@
-// Software of a training row, and recognition of the words for it.
+// Recognition of the software of a training row.
 
 #include "evidence/names/stack.hpp"
 
@@ -25,13 +25,13 @@ TrainingCase case_of_family(const char* family) {
 
 }  // namespace
 
-TEST_CASE("a stack named after an inference engine is treated as PyTorch FSDP in training", "[stack]") {
+TEST_CASE("in training, a stack named after an inference engine is treated as PyTorch FSDP", "[stack]") {
   const TrainingCase c = case_of_family("our runs of transformers");
   CHECK(c.stack.name == "transformers");
   CHECK(training_stack(c) == training_stack(case_of_family("our runs of fsdp")));
 }
 
-TEST_CASE("a stack is recognized by whole words, except in comparisons", "[stack]") {
+TEST_CASE("a stack is recognized by whole words, but not if it is named only for comparison", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.family = row.source.title = row.source.url = "s";
   for (const auto& [note, name] : {std::pair{"compared with Megatron-DeepSpeed", "torch-fsdp"},
@@ -45,7 +45,7 @@ TEST_CASE("a stack is recognized by whole words, except in comparisons", "[stack
   }
 }
 
-TEST_CASE("a row's key can name its software by the name of a software profile", "[stack]") {
+TEST_CASE("a row's software key accepts the names of software profiles", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto stack = [&](const char* software) {
     row.software = software;
@@ -67,7 +67,7 @@ TEST_CASE("a row's key can name its software by the name of a software profile",
   CHECK(training_stack(case_of(row)).fusion == Fusion::compiled);
 }
 
-TEST_CASE("unknown software is noted as an assumption, with the nearest names", "[stack]") {
+TEST_CASE("unknown software is reported as an assumption, with the nearest names", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.software = "torchtitn";
   CHECK_THAT(stack_of(row).assumed,
@@ -79,7 +79,7 @@ TEST_CASE("unknown software is noted as an assumption, with the nearest names", 
   CHECK(c.assumed.back() == stack_of(row).assumed);
 }
 
-TEST_CASE("three keys of a row can name its software", "[stack]") {
+TEST_CASE("three keys of a row can state its software", "[stack]") {
   for (const char* key : {"software", "framework", "stack"}) {
     const OldFile f = read_old_file(
         R"([{"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4}, "hardware": {"gpu": "A100-SXM", "count": 8},
@@ -91,7 +91,7 @@ TEST_CASE("three keys of a row can name its software", "[stack]") {
   }
 }
 
-TEST_CASE("Megatron-LM's built-in attention is assumed for runs of its time, otherwise flash kernels", "[stack]") {
+TEST_CASE("Megatron-LM rows without an attention kernel get fused softmax on older GPUs, flash on newer", "[stack]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   row.family = row.source.title = row.source.url = "Megatron-LM";
   row.attention = row.notes = "";
@@ -119,7 +119,7 @@ TEST_CASE("Megatron-LM's built-in attention is assumed for runs of its time, oth
   CHECK(read("A100-SXM").attention.kernel == AttentionKernel::fused_softmax);
 }
 
-TEST_CASE("Megatron-Core branches and forks with TransformerEngine count as Megatron-Core", "[stack]") {
+TEST_CASE("Megatron-Core branches and forks with TransformerEngine are treated as Megatron-Core", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.source.url = "s";
   for (const char* title : {"Megatron-LM core_r0.8 weak scaling", "Megatron-LM (MCore, TE 2.1)", "AMD Primus",

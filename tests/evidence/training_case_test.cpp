@@ -95,7 +95,7 @@ Count sum_of(const StageLayers& layers) { return std::accumulate(layers.begin(),
 
 }  // namespace
 
-TEST_CASE("one row of every family gives the expected architecture, plan and layout", "[training-case]") {
+TEST_CASE("for each family, one row gives the expected architecture, plan and layout", "[training-case]") {
   for (const Read& r : reads) {
     INFO(r.id);
     const TrainingCase c = training_case_called(r.id);
@@ -115,7 +115,7 @@ TEST_CASE("one row of every family gives the expected architecture, plan and lay
   }
 }
 
-TEST_CASE("at most one in twenty published training rows cannot be expressed", "[training-case]") {
+TEST_CASE("at most one in twenty published training rows cannot be expressed as a plan", "[training-case]") {
   std::map<std::string, int> skipped;
   int steps = 0, memories = 0;
   for (const TrainingRow& row : training_rows()) {
@@ -173,7 +173,7 @@ TEST_CASE("windows and chunks are parsed in every spelling that sources use", "[
   CHECK(local_attention("", 0, 61).layers.empty());
 }
 
-TEST_CASE("a window without layers applies to every layer, and other mixers need a preset", "[training-case]") {
+TEST_CASE("a window without a layer list applies to all layers; recurrent mixers require a preset", "[training-case]") {
   const AttentionLayers open = attention_layers("sliding window (4096)", "attention_type", 0, 32);
   CHECK((open.local.reach.tokens == 4096 && open.local.layers.size() == 32));
   CHECK(open.assumed == "a window of 4096 tokens in every layer: \"attention_type\" is \"sliding window (4096)\"");
@@ -199,7 +199,7 @@ TEST_CASE("a window without layers applies to every layer, and other mixers need
   CHECK(c.arch.mixers.size() + static_cast<std::size_t>(!c.arch.linear_layers.empty()) > 0);
 }
 
-TEST_CASE("unstated key-value heads come from the text or the preset", "[training-case]") {
+TEST_CASE("an unstated number of KV heads comes from the row's text or the preset", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.model.kv_heads = std::nullopt;
   row.model.name = "a model of tomorrow";
@@ -216,7 +216,7 @@ TEST_CASE("unstated key-value heads come from the text or the preset", "[trainin
   CHECK_FALSE(training_case(llama, devices_once()).input_assumed);
 }
 
-TEST_CASE("layers are divided over stages by the rule in the row", "[training-case]") {
+TEST_CASE("layers are divided over stages by the rule that the row states", "[training-case]") {
   const auto layers_on = [](const char* id, std::size_t chunk) {
     return training_case_called(id).layout.stage_layers[chunk];
   };
@@ -243,7 +243,7 @@ TEST_CASE("a Megatron-Core pipeline layout is expanded", "[training-case]") {
   CHECK(chunks_of_layout("").empty());
 }
 
-TEST_CASE("recomputation follows from the words of the row", "[training-case]") {
+TEST_CASE("the recomputation mode is inferred from a row's text", "[training-case]") {
   const auto recomputed = [](const char* said) { return recomputed_called(said); };
   CHECK(recomputed("full") == Recomputed{.layers = true});
   CHECK(recomputed("none (recipe default)") == Recomputed{});
@@ -282,7 +282,7 @@ TEST_CASE("recomputation follows from the words of the row", "[training-case]") 
   CHECK_FALSE(recomputed("").assumed.empty());
 }
 
-TEST_CASE("a number of recomputed layers refers to the first layers of every chunk", "[training-case]") {
+TEST_CASE("a stated number of recomputed layers means the first layers of every chunk", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");  // 12 layers, one stage
   const auto plan = [&](const char* said) {
     row.recompute = said;

@@ -73,7 +73,7 @@ TEST_CASE("a fit keeps the default of an unused parameter and the value of a fix
   CHECK(found[at(TrainingParameter::matmul_ampere)] != begin[at(TrainingParameter::matmul_ampere)]);
 }
 
-TEST_CASE("left-out rows do not affect a fit", "[fit]") {
+TEST_CASE("rows left out of a fit do not affect it", "[fit]") {
   const FitSet rows = some_rows();
   FitSet fewer = rows;
   FitOptions options{.most_steps = 2};
@@ -86,7 +86,7 @@ TEST_CASE("left-out rows do not affect a fit", "[fit]") {
   CHECK(fit(rows, begin.values(), options) == fit(fewer, begin.values(), {.most_steps = 2}));
 }
 
-TEST_CASE("a family has at most 80 rows in a fit, and its weight grows more slowly than its rows", "[fit]") {
+TEST_CASE("a fit uses at most 80 rows per family, whose weight grows more slowly than its rows", "[fit]") {
   const auto check = [](const FitSet& set, std::size_t families) {
     std::map<std::string, int> count;
     std::map<std::string, double> most;
@@ -119,7 +119,7 @@ TEST_CASE("each term of an estimator has separate parameters", "[fit]") {
   }
 }
 
-TEST_CASE("an interval covers about 90 % of the errors on left-out families, weighted equally", "[fit]") {
+TEST_CASE("an interval covers about 90 % of the errors on held-out families, weighted equally", "[fit]") {
   Accuracy a;
   const auto add = [&](const char* family, const char* kind, double error) {
     PredictedRow r;

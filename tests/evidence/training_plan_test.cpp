@@ -17,7 +17,7 @@ using namespace llmcalc;
 using namespace llmcalc::test;
 using Catch::Contains;
 
-TEST_CASE("the rate of a network is a device's share of the stated rate", "[training-case]") {
+TEST_CASE("network bandwidth per device is the device's share of the stated rate", "[training-case]") {
   const auto share = [](const char* text, Count per_node) {
     const auto said = network_share(text, per_node);
     return said ? said->rate.value : 0;
@@ -58,7 +58,7 @@ TEST_CASE("the rate of a network is a device's share of the stated rate", "[trai
   CHECK(share("not stated", 8) == 0);
 }
 
-TEST_CASE("links connect the row's nodes", "[training-case]") {
+TEST_CASE("a row's cluster has a link inside nodes, and a network link between several nodes", "[training-case]") {
   const TrainingCase v100 = training_case_called("bigscience-1b3-v100-32gb-tp1-pp1-dp8-mbs1-ckpt");
   CHECK(v100.cluster().levels[0].ranks == 4);
   CHECK(v100.cluster().levels[1].bandwidth.value == 12.5e9);
@@ -67,7 +67,7 @@ TEST_CASE("links connect the row's nodes", "[training-case]") {
   CHECK(geforce.cluster().levels[0].ranks == 4);
 }
 
-TEST_CASE("the kind of a measured memory is read from its description", "[training-case]") {
+TEST_CASE("the kind of a memory measurement is read from its description", "[training-case]") {
   const TrainingCase c = training_case_called("simumax-b200-llama3_70b_l12_tp1_pp2_dp4_mbc4_cef");
   REQUIRE(c.memory.size() == 2);
   CHECK((c.memory[0].bytes == 70.88 * 0x1p30 && c.memory[0].kind == MemoryKind::reserved));
@@ -77,7 +77,7 @@ TEST_CASE("the kind of a measured memory is read from its description", "[traini
   CHECK((bloom.memory[0].bytes == 37 * 0x1p30 && bloom.memory[0].kind == MemoryKind::process));
 }
 
-TEST_CASE("rows that cannot be expressed are skipped with the reason", "[training-case]") {
+TEST_CASE("rows that cannot be expressed as a plan are skipped with a reason", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   const auto skip = [&] { return training_case(row, devices_once()).skip; };
   row.parallelism.schedule = "wavefront";
@@ -100,7 +100,7 @@ TEST_CASE("rows that cannot be expressed are skipped with the reason", "[trainin
   CHECK(skip() == "no preset is named \"Unheard-of 9000\", and the row does not state its memory");
 }
 
-TEST_CASE("layers per stage are read from a list, and texts that are not understood are reported", "[training-case]") {
+TEST_CASE("layers per stage are read from a list, and unrecognized text is reported", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "zerobubble-6.2b-m24-zb-2p");  // 30 layers on 8 stages
   const auto first = [&](std::string TrainingParallelism::*key, const char* said) {
     row.parallelism.layer_split = row.parallelism.partition = row.parallelism.pp_balance = row.parallelism.pp_layout =
@@ -128,7 +128,7 @@ TEST_CASE("layers per stage are read from a list, and texts that are not underst
     CHECK_THAT(sentence_of(key, "by the moon"), Catch::EndsWith("\"by the moon\", which is not recognized"));
 }
 
-TEST_CASE("FSDP shards the states that its strategy names", "[training-case]") {
+TEST_CASE("FSDP shards the states that its sharding strategy specifies", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "mosaic-13b-s2048-512xh100_80gb-mbs16");
   row.parallelism.zero_stage = std::nullopt;
   const auto read = [&](const char* strategy) {
@@ -206,7 +206,8 @@ TEST_CASE("MTP modules and offloaded states become part of the plan", "[training
   CHECK(read().plan.offload == Offload{.activations = {1, 4}});
 }
 
-TEST_CASE("an unknown precision or optimizer is skipped with the nearest name", "[training-case]") {
+TEST_CASE("a row with an unknown precision or optimizer is skipped, and the reason suggests a name",
+          "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto skip = [&](const char* precision, const char* optimizer) {
     row.precision = precision;
@@ -246,7 +247,7 @@ TEST_CASE("matmuls run in the compute format, not in the storage format", "[trai
   CHECK(training_case(row, devices_once()).plan.precision.name() == "fp16");
 }
 
-TEST_CASE("a step too fast for fp32 ran in TF32", "[training-case]") {
+TEST_CASE("a step too fast for fp32 is assumed to have run in TF32", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.precision = "fp32";
   // 8 x 19.5e12 FLOP/s in fp32, 8 x 156e12 in TF32; 6 x 124e6 FLOPs for each of 524288 tokens take 2.5 s in fp32.
@@ -257,7 +258,7 @@ TEST_CASE("a step too fast for fp32 ran in TF32", "[training-case]") {
   CHECK(training_case(row, devices_once()).plan.precision.name() == "tf32");
 }
 
-TEST_CASE("formats are recognized by all their names, and assumed if missing", "[training-case]") {
+TEST_CASE("training formats are recognized by all their names, and assumed if missing", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   row.measured = {};
   row.measured.iteration_time_s = 100;  // also possible in fp32
@@ -274,7 +275,7 @@ TEST_CASE("formats are recognized by all their names, and assumed if missing", "
   CHECK(read("mixed").assumed.back() == "matmuls in bf16: the precision \"mixed\" names no number format");
 }
 
-TEST_CASE("a device without a preset is made from the row's values, with a note", "[training-case]") {
+TEST_CASE("a device without a preset is built from the row's values, with a note", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   row.hardware.gpu = "Unheard-of 9000";
   row.hardware.memory_gb = 100;
@@ -290,7 +291,7 @@ TEST_CASE("a device without a preset is made from the row's values, with a note"
   CHECK(c.assumed[0] == "no preset is named \"Unheard-of 9000\": a H100 SXM 80GB with 100 GB and rates scaled by 2.00");
 }
 
-TEST_CASE("a published run has the same number of devices in every node, at least half a node", "[training-case]") {
+TEST_CASE("the devices of a run are divided evenly over nodes that are at least half full", "[training-case]") {
   const auto in_a_node = [](const char* device, double memory_gb, Count count) {
     HardwareSaid said;
     said.device = device;
@@ -304,7 +305,7 @@ TEST_CASE("a published run has the same number of devices in every node, at leas
   CHECK(in_a_node("TPU v4", 32, 6144) == 3072);  // PaLM (arXiv:2204.02311): two pods of 4,096
 }
 
-TEST_CASE("a device without a preset is modeled on a similar device with a preset", "[training-case]") {
+TEST_CASE("a device without a preset takes missing values from a similar preset", "[training-case]") {
   const auto like = [](const char* device) {
     HardwareSaid said;
     said.device = device;
@@ -338,7 +339,7 @@ TEST_CASE("a device without a preset is modeled on a similar device with a prese
     CHECK_THAT(like(other), Contains(h100));
 }
 
-TEST_CASE("a row with any values, however large, gives a case or a reason to skip it", "[training-case]") {
+TEST_CASE("a row with arbitrarily large values gives a case or a reason to skip it", "[training-case]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   const Count huge = Count{1} << 40;
   const auto skipped = [&](TrainingRow r) { return !training_case(r, devices_once()).skip.empty(); };

@@ -31,7 +31,7 @@ const std::string vocabulary = R"("vocab": 32000)";
 
 }  // namespace
 
-TEST_CASE("widths of latent attention have the keys of a config.json or shorter ones", "[training-reading]") {
+TEST_CASE("latent-attention dimensions may use the keys of config.json or shorter keys", "[training-reading]") {
   for (const char* keys :
        {R"({"q_lora_rank": 768, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
                                "v_head_dim": 96})",
@@ -46,7 +46,7 @@ TEST_CASE("widths of latent attention have the keys of a config.json or shorter 
   }
 }
 
-TEST_CASE("unknown keys of latent attention are accepted", "[training-reading]") {
+TEST_CASE("unknown latent-attention keys are accepted", "[training-reading]") {
   for (const char* mla : {R"({"rank": 512})", "true", R"("yes, rank 512")"}) {
     INFO(mla);
     CHECK(read(vocabulary + R"(, "mla": )" + mla).skip == "the widths of latent attention are not stated");
@@ -59,7 +59,7 @@ TEST_CASE("unknown keys of latent attention are accepted", "[training-reading]")
   }
 }
 
-TEST_CASE("shared experts are counted, and a width unlike the routed experts' is the sum of all shared ones",
+TEST_CASE("a shared-expert width unlike the routed experts' is the total width of all shared experts",
           "[training-reading]") {
   const auto moe = [](const std::string& shared) {
     return read(vocabulary + R"(, "moe": {"experts": 64, "top_k": 6, "expert_ffn": 1408)" + shared + "}").arch.moe;
@@ -74,7 +74,7 @@ TEST_CASE("shared experts are counted, and a width unlike the routed experts' is
   CHECK(moe(R"(, "shared_experts": 2, "shared_expert_ffn": 1408)").shared_experts == 2);
 }
 
-TEST_CASE("a training row states windows under separate keys", "[training-reading]") {
+TEST_CASE("sliding windows of a training row are read from separate keys", "[training-reading]") {
   for (const char* pattern : {R"("sliding_window_pattern": 6)", R"("sliding_pattern": "5:1")",
                               R"("sliding_pattern": "every 6th layer global")"}) {
     INFO(pattern);
@@ -97,7 +97,7 @@ TEST_CASE("an unstated vocabulary of a training row is an assumed input", "[trai
   CHECK_FALSE(training_case(row_called(training_rows(), "vtrain-single-0000"), devices_once()).input_assumed);
 }
 
-TEST_CASE("a row on a rarely measured kind of device has a note and an assumed input", "[training-reading]") {
+TEST_CASE("a row on a rarely measured kind of device has a note and counts as an assumed input", "[training-reading]") {
   const auto predicted = [](const char* gpu) {
     MeasurementFile file;
     file.training.push_back(training_case(file_of(vocabulary, gpu).training.at(0), devices_once()));
@@ -132,7 +132,7 @@ bool says(const TrainingCase& c, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("missing shapes of a row come from the model's preset", "[training-reading]") {
+TEST_CASE("missing dimensions of a row come from the model's preset", "[training-reading]") {
   const TrainingCase c = read_as(R"("name": "Qwen3-32B", "layers": 64, "hidden": 5120, "heads": 64, "kv_heads": null,
     "head_dim": null, "ffn_hidden": 25600, "vocab": 151936, "seq_len": 4096, "glu": null, "tied_embeddings": null)");
   CHECK((c.arch.head_dim == 128 && c.arch.kv_heads == 8 && c.arch.mlp == MlpKind::gated && !c.arch.tied_head));
@@ -144,7 +144,7 @@ TEST_CASE("missing shapes of a row come from the model's preset", "[training-rea
   CHECK_FALSE(experts.input_assumed);
 }
 
-TEST_CASE("shapes in neither the row nor a preset are assumed and reduce the row's weight", "[training-reading]") {
+TEST_CASE("dimensions in neither the row nor a preset are assumed and reduce the row's weight", "[training-reading]") {
   const std::string shape = R"("name": "a model of ours", "layers": 12, "hidden": 2560, "heads": 32, "kv_heads": 32,
     "ffn_hidden": 8192, "vocab": 32000, "seq_len": 4096)";
   const TrainingCase narrow = read_as(shape + R"(, "glu": true)");
@@ -159,7 +159,8 @@ TEST_CASE("shapes in neither the row nor a preset are assumed and reduce the row
   CHECK(says(experts, "experts as wide as a dense MLP (8192)"));
 }
 
-TEST_CASE("experts of training rows also accept the keys of inference rows and of config.json", "[training-reading]") {
+TEST_CASE("the experts of a training row may also use the keys of inference rows and of config.json",
+          "[training-reading]") {
   const auto moe = [](const std::string& said) { return read(vocabulary + R"(, "moe": )" + said); };
   for (const char* said : {R"({"num_experts": 64, "experts_per_token": 6, "moe_ffn": 1408, "first_dense_layers": 1})",
                            R"({"n_routed_experts": 64, "num_experts_per_tok": 6, "moe_intermediate_size": 1408,
@@ -206,7 +207,7 @@ TEST_CASE("memory measured for part of a step is not compared with that of the w
   CHECK(with("DCGM FB used").memory.at(0).kind == MemoryKind::process);
 }
 
-TEST_CASE("training rows whose notes mention other work are skipped", "[training-reading]") {
+TEST_CASE("training rows whose notes mention unmodeled features are skipped", "[training-reading]") {
   TrainingRow row = file_of(vocabulary).training.at(0);
   for (const char* note : {"CPU offload", "ZeRO-Infinity NVMe", "packed sequences", "DPO", "RLHF", "MTP depth 1"}) {
     INFO(note);

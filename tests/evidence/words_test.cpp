@@ -1,4 +1,4 @@
-// Words in a row's texts are matched as whole words, and do not count if they are negated.
+// Terms in a row's text are matched as whole words, and do not match if they are negated.
 
 #include "evidence/names/words.hpp"
 
@@ -6,7 +6,7 @@
 
 using namespace llmcalc;
 
-TEST_CASE("only whole words match", "[words]") {
+TEST_CASE("text matching finds only whole words", "[words]") {
   CHECK(Words("LoRA rank 16").affirms("lora"));
   for (const char* other : {"data exploration", "a ranch in Colorado", "QLoRAX"}) CHECK_FALSE(Words(other).has("lora"));
   CHECK(words_of("FlashAttention-v3") == std::vector<std::string>{"flashattention", "v", "3"});
@@ -14,7 +14,7 @@ TEST_CASE("only whole words match", "[words]") {
   CHECK_FALSE(Words("flash, attention").has("flash attention 2"));
 }
 
-TEST_CASE("a word negated within its clause does not count", "[words]") {
+TEST_CASE("a word that is negated within its clause does not match", "[words]") {
   for (const char* denied : {"no LoRA", "not trained with LoRA", "without any LoRA", "LoRA off", "LoRA: none",
                              "LoRA adapters disabled", "LoRA was not used", "faster than LoRA", "unlike LoRA",
                              "compared with LoRA", "runs with LoRA were left out", "LoRA=0", "LoRA layers: 0.0"}) {
@@ -31,7 +31,7 @@ TEST_CASE("a word negated within its clause does not count", "[words]") {
   CHECK(Words("no LoRA in warm-up, LoRA later").affirms("lora"));
 }
 
-TEST_CASE("a text that gives no information is distinguished from a denial", "[words]") {
+TEST_CASE("text that gives no information is distinguished from a denial", "[words]") {
   for (const char* silent : {"", "-", "n/a", "not stated", "unknown", "not stated (default)"}) {
     INFO(silent);
     CHECK(Words(silent).silent());

@@ -70,7 +70,7 @@ TEST_CASE("the engine's active parameters match the golden values in three conve
         }) == 7);
 }
 
-TEST_CASE("the engine's parameter groups and the other definitions of N match the golden values", "[golden]") {
+TEST_CASE("the engine's parameter groups and alternative definitions of N match the golden values", "[golden]") {
   CHECK(each_case("params_group", [](const json::Object& in, const std::string& value) {
           const Parameters p = parameters(model(in));
           const std::string g = in.text("group");

@@ -125,7 +125,7 @@ TEST_CASE("the bytes saved by one block match the golden values with every stora
       }) == 12);
 }
 
-TEST_CASE("the seeds' activation formulas follow from the plan's options", "[golden]") {
+TEST_CASE("plan options reproduce the activation formulas of the seeds", "[golden]") {
   CHECK(each_case("act_seed", [](const json::Object& in, const std::string& value) {
           REQUIRE(in.count("expansion") == 4);
           const Arch a = gpt_of(in.count("n_layers"), in.count("d_model"), in.count("n_heads"), 0);

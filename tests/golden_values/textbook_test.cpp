@@ -15,7 +15,7 @@ TEST_CASE("the textbook reproduces every golden case", "[golden]") {
   }
 }
 
-TEST_CASE("whole golden values are compared digit by digit", "[golden]") {
+TEST_CASE("integer golden values are compared digit by digit", "[golden]") {
   const textbook::Fraction n(textbook::Exact(1'000'000'000'000) * 313'103'115'878 + 400'000'000'000, 1);
   CHECK(golden::text(n) == "313103115878400000000000");
   CHECK(golden::equal(n, "313103115878400000000000"));
@@ -23,7 +23,7 @@ TEST_CASE("whole golden values are compared digit by digit", "[golden]") {
   CHECK_FALSE(golden::equal(textbook::Fraction(textbook::Exact(1), 2), "0"));
 }
 
-TEST_CASE("non-integer golden values are compared to 1e-9 relative", "[golden]") {
+TEST_CASE("non-integer golden values are compared with a relative tolerance of 1e-9", "[golden]") {
   CHECK(golden::equal(0.0877, "0.0877"));
   CHECK(golden::equal(1 + 5e-10, "1.0"));
   CHECK_FALSE(golden::equal(1 + 5e-9, "1.0"));
@@ -36,7 +36,7 @@ TEST_CASE("a quantity that the textbook lacks has no value", "[golden]") {
   CHECK_FALSE(golden::evaluate_textbook(c).has_value());
 }
 
-TEST_CASE("a golden file must be a list of complete cases", "[golden]") {
+TEST_CASE("a golden file that is not a list of complete cases is rejected", "[golden]") {
   CHECK_THROWS_AS(golden::cases("{}", "golden"), InputError);
   CHECK_THROWS_AS(golden::cases(R"([{"id": "x"}])", "golden"), InputError);
   CHECK_THROWS_AS(
@@ -45,7 +45,7 @@ TEST_CASE("a golden file must be a list of complete cases", "[golden]") {
       InputError);
 }
 
-TEST_CASE("a missing or unknown input is named in the error", "[golden]") {
+TEST_CASE("the error for a missing or unknown golden input names the input", "[golden]") {
   golden::Case c;
   c.id = "x";
   c.quantity = "kaplan_loss";

@@ -63,7 +63,7 @@ void check_equal(const std::vector<Sequence>& found, const std::vector<Sequence>
 
 }  // namespace
 
-TEST_CASE("a wide beam search is exhaustive", "[beam]") {
+TEST_CASE("a wide enough beam search finds every sequence", "[beam]") {
   for (const std::int32_t first : {0, 1, 2, 3}) {
     const BeamOptions options{.width = 64, .length = 4};  // 4^3 prefixes
     const auto found = beam_search(any_model, Tokens{first}, options);
@@ -72,7 +72,7 @@ TEST_CASE("a wide beam search is exhaustive", "[beam]") {
   }
 }
 
-TEST_CASE("a wide beam search with an end token is exhaustive over sequences of every length", "[beam]") {
+TEST_CASE("a wide enough beam search with an end token finds the sequences of every length", "[beam]") {
   for (const std::int32_t end : {0, 2}) {
     const BeamOptions options{.width = 200, .length = 4, .ends = {end}};
     const auto wanted = exhaustive({1}, options);
@@ -114,7 +114,7 @@ TEST_CASE("beam search finds a sequence that greedy search misses", "[beam]") {
   CHECK(beam_search(model, {}, {.width = 1, .length = 2})[0].tokens == Tokens{0, 0});
 }
 
-TEST_CASE("equally probable sequences are ordered by their tokens", "[beam]") {
+TEST_CASE("equally probable sequences are ordered by their token IDs", "[beam]") {
   const auto even = [](std::span<const std::int32_t>) { return std::vector<float>{-1, -1}; };
   const auto found = beam_search(even, {}, {.width = 4, .length = 2});
   REQUIRE(found.size() == 4);

@@ -123,7 +123,7 @@ TEST_CASE("a resumed run is bitwise identical to an uninterrupted one", "[checkp
     }
 }
 
-TEST_CASE("a checkpoint restores the model and generates with its best weights", "[checkpoint]") {
+TEST_CASE("loading a checkpoint restores the model and generates with its best weights", "[checkpoint]") {
   const Folder folder;
   Run r(Number::f32);
   r.steps(3);
@@ -163,7 +163,7 @@ TEST_CASE("weights are stored with their names, dtypes and shapes", "[checkpoint
   CHECK(file.text("precision") == "bf16");
 }
 
-TEST_CASE("damaged bytes and truncation are detected", "[checkpoint]") {
+TEST_CASE("damaged and truncated checkpoints are detected", "[checkpoint]") {
   const Folder folder;
   Run r(Number::f32);
   r.steps(1);
@@ -266,7 +266,7 @@ TEST_CASE("a full disk leaves the last good checkpoint intact", "[checkpoint]") 
   CHECK(TrainingCheckpoint(path).card().progress.updates == 2);
 }
 
-TEST_CASE("a stopped step leaves weights and counters unchanged", "[checkpoint]") {
+TEST_CASE("a step that is stopped leaves weights and counters unchanged", "[checkpoint]") {
   const Folder folder;
   std::atomic<bool> stop = false;
   Run r(Number::f32, test::tiny_gpt(), true);
@@ -280,7 +280,7 @@ TEST_CASE("a stopped step leaves weights and counters unchanged", "[checkpoint]"
   CHECK(r.t.settings().steps == 1);
 }
 
-TEST_CASE("a NaN loss names the step and the operator", "[checkpoint]") {
+TEST_CASE("the error for a NaN loss names the step and the operator", "[checkpoint]") {
   Run r(Number::f32);
   r.steps(1);
   Parameter& p = r.t.weights().at(1, "mlp.up.weight");
@@ -295,7 +295,7 @@ TEST_CASE("a NaN loss names the step and the operator", "[checkpoint]") {
   CHECK(r.learner.updates() == 1);
 }
 
-TEST_CASE("the last tenth of a text is held out, starting at a line", "[corpus]") {
+TEST_CASE("the last tenth of a text is held out, starting at the beginning of a line", "[corpus]") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "nine byte\n";
   CHECK(split(text).held_out == 900);
@@ -308,8 +308,7 @@ TEST_CASE("the last tenth of a text is held out, starting at a line", "[corpus]"
   CHECK(split(wide).held_out == 897);
 }
 
-TEST_CASE("the twentieth of a text before the held-out part is for validation, and the sets share no bytes",
-          "[corpus]") {
+TEST_CASE("the twentieth before the held-out part is the validation set, and no sets overlap", "[corpus]") {
   CHECK(split(std::string(1000, 'a')).validation == 850);
   std::string text;
   for (int i = 0; i < 100; ++i) text += "nine byte\n";
@@ -331,7 +330,7 @@ TEST_CASE("the best weights are chosen by validation loss", "[corpus]") {
   CHECK(r.learner.progress().validation_loss == loss);
 }
 
-TEST_CASE("bits per byte are the loss divided by the predicted bytes", "[corpus]") {
+TEST_CASE("bits per byte are the total loss in bits divided by the number of predicted bytes", "[corpus]") {
   const std::string text = repeated_text();
   const std::unique_ptr<Tokenizer> bytes = byte_tokenizer();
   const Corpus c(text, *bytes);

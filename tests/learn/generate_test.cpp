@@ -101,7 +101,7 @@ TEST_CASE("generation ends at the last learned position", "[generate]") {
         "the prompt has 9 tokens but the model has 8 learned positions; pass a shorter prompt");
 }
 
-TEST_CASE("beam search finds the same text with and without a cache", "[generate]") {
+TEST_CASE("beam search finds the same sequence with and without a cache", "[generate]") {
   for (test::Variant v : test::generating_variants()) {
     INFO(v.name);
     v.plan.kv_precision = v.plan.precision = dtypes::fp32;
@@ -114,7 +114,7 @@ TEST_CASE("beam search finds the same text with and without a cache", "[generate
   }
 }
 
-TEST_CASE("more beams never find a less likely text", "[generate]") {
+TEST_CASE("more beams never find a less likely sequence", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   const auto found = [&](Count beams) { return generate(m.t, prompt, {.tokens = 3, .beams = beams}).log_probability; };
   const double exhaustive = found(17 * 17);  // vocabulary^(length - 1)
@@ -123,7 +123,7 @@ TEST_CASE("more beams never find a less likely text", "[generate]") {
   CHECK(found(8) >= found(2));
 }
 
-TEST_CASE("a stop ends generation between two operators and keeps the tokens so far", "[generate]") {
+TEST_CASE("a stop request ends generation between two operators and keeps the tokens so far", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   std::atomic<bool> stop = false;
   GenerateOptions o{.tokens = 10, .sampling = {.temperature = 0}, .stop = &stop};
@@ -134,7 +134,7 @@ TEST_CASE("a stop ends generation between two operators and keeps the tokens so 
   CHECK(tokens(m.t, o).size() == 10);
 }
 
-TEST_CASE("a stopped beam search returns the best text so far", "[generate]") {
+TEST_CASE("a stopped beam search returns the best sequence so far", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   std::atomic<bool> stop = false;
   GenerateOptions o{.tokens = 10, .beams = 3, .stop = &stop};
@@ -149,7 +149,7 @@ TEST_CASE("a stopped beam search returns the best text so far", "[generate]") {
   CHECK(shown == 2);
 }
 
-TEST_CASE("invalid generation options are rejected with a sentence", "[generate]") {
+TEST_CASE("invalid generation options are rejected with an error message", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   CHECK(sentence(m.t, {}, {}) == "the prompt has no tokens; pass a text of at least one character");
   const std::vector<std::int32_t> foreign{1, 17};
@@ -168,7 +168,7 @@ TEST_CASE("only decoder-only models generate text", "[generate]") {
         "the model is an encoder-decoder and cannot continue a text; pass a decoder-only model");
 }
 
-TEST_CASE("NaN logits are reported", "[generate]") {
+TEST_CASE("generation reports NaN logits", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   Parameter& norm = m.t.weights().at(-1, "head.norm.weight");
   m.t.weights().set(norm, std::vector<double>(static_cast<std::size_t>(norm.elements()), NAN));

@@ -46,7 +46,7 @@ TEST_CASE("a pattern with exponential backtracking is rejected", "[hostile_token
   }
 }
 
-TEST_CASE("the step limit of patterns covers a whole text, not each match or piece", "[hostile_tokenizer]") {
+TEST_CASE("the regex step limit applies to a whole text, not to each match or piece", "[hostile_tokenizer]") {
   // (a+)+b tries the 2^19 ways to split 20 letters, then the ways to split 19, and so on: about 400 of the 2000 units
   // of 10,000 steps allowed for a short text.
   const std::string word = std::string(20, 'a') + " ";
@@ -62,7 +62,7 @@ TEST_CASE("the step limit of patterns covers a whole text, not each match or pie
   }
 }
 
-TEST_CASE("the patterns of known tokenizers split long texts of any kind", "[hostile_tokenizer]") {
+TEST_CASE("the split patterns of known tokenizers handle long texts of repeated characters", "[hostile_tokenizer]") {
   for (const std::string name : {"gpt-2", "llama-3", "qwen", "digits"}) {
     const std::string path = LLMCALC_SOURCE_DIR "/tests/learn/tokenizers/" + name + ".json";
     const auto t = json_tokenizer(json::file_text(path), path);
@@ -76,7 +76,7 @@ TEST_CASE("the patterns of known tokenizers split long texts of any kind", "[hos
   }
 }
 
-TEST_CASE("a replacement takes time linear in the text", "[hostile_tokenizer]") {
+TEST_CASE("a Replace normalizer takes time linear in the length of the text", "[hostile_tokenizer]") {
   std::string text, expected;
   for (int i = 0; i < 1'000'000; ++i) text += "a b ", expected += "a\u2581b\u2581";
   const TextSteps steps = normalizing(json::Value::array({replace(" ", "\u2581")}));
@@ -88,7 +88,7 @@ TEST_CASE("a replacement takes time linear in the text", "[hostile_tokenizer]") 
         "aaa");  // replacements are not applied to their own results
 }
 
-TEST_CASE("normalizers may expand a text only as far as Unicode forms do", "[hostile_tokenizer]") {
+TEST_CASE("normalizers may not expand text more than Unicode normalization forms do", "[hostile_tokenizer]") {
   std::string ligatures;
   for (int i = 0; i < 1000; ++i) ligatures += "\uFDFA";  // 18 letters in NFKC, including 3 spaces: The Unicode Standard
   const std::string longest = normalizing({{{"type", "NFKC"}}, replace(" ", "\u2581")}).normalized(ligatures);

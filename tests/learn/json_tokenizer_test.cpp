@@ -24,7 +24,7 @@ std::string refusal(const json::Value& file) {
 
 }  // namespace
 
-TEST_CASE("token IDs and decoded texts equal those of Hugging Face's library", "[json_tokenizer]") {
+TEST_CASE("token IDs and decoded text match the Hugging Face tokenizers library", "[json_tokenizer]") {
   for (const std::string name : families) {
     const auto t = json_tokenizer(file_of(name), name);
     const json::Value expected = parsed(name + ".expected");
@@ -38,7 +38,7 @@ TEST_CASE("token IDs and decoded texts equal those of Hugging Face's library", "
   }
 }
 
-TEST_CASE("decoding tokens one by one gives the same text", "[json_tokenizer]") {
+TEST_CASE("decoding tokens one by one gives the same text as decoding them together", "[json_tokenizer]") {
   for (const std::string name : {"gpt-2", "llama-3", "gemma"}) {
     const auto t = json_tokenizer(file_of(name), name);
     const std::string text = "  caf\xC3\xA9 \xF0\x9F\x98\x80, the end.\n";
@@ -48,7 +48,7 @@ TEST_CASE("decoding tokens one by one gives the same text", "[json_tokenizer]") 
   }
 }
 
-TEST_CASE("a tokenizer round-trips through serialization", "[json_tokenizer]") {
+TEST_CASE("a tokenizer.json tokenizer round-trips through serialization", "[json_tokenizer]") {
   const auto t = json_tokenizer(file_of("qwen"), "qwen");
   const auto again = loaded_tokenizer(t->serialized(), "a checkpoint");
   CHECK(again->encode("the first day") == t->encode("the first day"));
@@ -74,7 +74,7 @@ TEST_CASE("the error for an unsupported setting in tokenizer.json names the sett
   CHECK_THAT(with("/added_tokens/0/lstrip", true), Contains("\"lstrip\" of token \"<|end|>\" is true"));
 }
 
-TEST_CASE("a damaged tokenizer.json is rejected with a sentence", "[json_tokenizer]") {
+TEST_CASE("a damaged tokenizer.json is rejected with an error message", "[json_tokenizer]") {
   json::Value file = parsed("gpt-2");
   file["model"]["merges"].push_back("no pair");
   CHECK_THAT(refusal(file), Catch::Matchers::Contains("token \"no\" is not in the vocabulary"));
@@ -89,7 +89,7 @@ TEST_CASE("a damaged tokenizer.json is rejected with a sentence", "[json_tokeniz
   CHECK_THROWS_AS(json_tokenizer("{\"model\": {", "t.json"), InputError);
 }
 
-TEST_CASE("a long run of one character is encoded quickly", "[json_tokenizer]") {
+TEST_CASE("a long run of a single character is encoded quickly", "[json_tokenizer]") {
   for (const std::string name : {"llama-3", "gemma"}) {
     const auto t = json_tokenizer(file_of(name), name);
     const std::string text(50000, 'e');

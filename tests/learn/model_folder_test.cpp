@@ -61,7 +61,7 @@ struct Loaded {
 
 }  // namespace
 
-TEST_CASE("float64 logits of every family's checkpoint equal PyTorch's", "[folder]") {
+TEST_CASE("float64 logits of every family's checkpoint match PyTorch", "[folder]") {
   for (const std::string name : names) {
     INFO(name);
     const Expected torch(name);
@@ -70,7 +70,7 @@ TEST_CASE("float64 logits of every family's checkpoint equal PyTorch's", "[folde
   }
 }
 
-TEST_CASE("logits with naive attention and in float32 also equal PyTorch's", "[folder]") {
+TEST_CASE("logits with naive attention and in float32 also match PyTorch", "[folder]") {
   Plan naive;
   naive.attention = AttentionImpl::naive;
   for (const std::string name : names) {
@@ -82,7 +82,7 @@ TEST_CASE("logits with naive attention and in float32 also equal PyTorch's", "[f
   }
 }
 
-TEST_CASE("the last token's logits are the same with a cache", "[folder]") {
+TEST_CASE("the last token's logits are the same with and without a cache", "[folder]") {
   for (const std::string name : names) {
     if (name == "llama-dynamic") continue;  // its cached keys were rotated for a shorter text
     INFO(name);

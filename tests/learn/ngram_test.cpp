@@ -36,7 +36,7 @@ TEST_CASE("the bigram model follows Kneser and Ney's formula", "[ngram]") {
   CHECK(perplexity(model, Tokens{0, 2}, Tokens{3, 3}) == Approx(std::sqrt(60.0 * 8.0)));
 }
 
-TEST_CASE("probabilities sum to 1 after every token, and all are positive", "[ngram]") {
+TEST_CASE("n-gram probabilities are positive and sum to 1 after every token", "[ngram]") {
   Tokens tokens;
   for (int i = 0; i < 200; ++i) tokens.push_back((i * i + i / 7) % 11);
   const Count vocabulary = 13;
@@ -55,20 +55,20 @@ TEST_CASE("probabilities sum to 1 after every token, and all are positive", "[ng
   }
 }
 
-TEST_CASE("without training tokens every token is equally likely", "[ngram]") {
+TEST_CASE("an n-gram model without training tokens gives every token the same probability", "[ngram]") {
   CHECK(Unigram({}, 5).probability(4) == Approx(0.2));
   CHECK(Bigram({}, 5).probability(0, 4) == Approx(0.2));
   CHECK(Bigram(Tokens{3}, 5).probability(3, 4) == Approx(0.2));
 }
 
-TEST_CASE("the bigram model is better on ordered text", "[ngram]") {
+TEST_CASE("the bigram model beats the unigram model on text with a fixed token order", "[ngram]") {
   Tokens tokens;
   for (int i = 0; i < 100; ++i) tokens.insert(tokens.end(), {0, 1, 2, 3});
   CHECK(perplexity(Unigram(tokens, 4), tokens) == Approx(4).epsilon(0.02));
   CHECK(perplexity(Bigram(tokens, 4), tokens) < 1.1);
 }
 
-TEST_CASE("a token outside the vocabulary is rejected", "[ngram]") {
+TEST_CASE("an n-gram model rejects a token outside the vocabulary", "[ngram]") {
   CHECK_THROWS_WITH(Unigram(Tokens{0, 4}, 4),
                     "token 4 is not in the vocabulary of 4; the text was encoded with a different tokenizer");
   CHECK_THROWS_AS(Bigram(Tokens{-1}, 4), InputError);

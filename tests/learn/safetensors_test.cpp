@@ -80,7 +80,7 @@ std::vector<StoredTensor> tensors() {
 
 }  // namespace
 
-TEST_CASE("a written file reads back unchanged", "[safetensors]") {
+TEST_CASE("a written safetensors file reads back unchanged", "[safetensors]") {
   const Folder folder;
   const std::string path = folder.file("x.safetensors");
   const Metadata metadata{{"step", "12"}, {"text", "\"quoted\"\n\xC3\xA9"}};
@@ -101,7 +101,7 @@ TEST_CASE("a written file reads back unchanged", "[safetensors]") {
   CHECK_FALSE(file.has("v"));
 }
 
-TEST_CASE("the bytes of a written file follow the format", "[safetensors]") {
+TEST_CASE("a written file matches the safetensors format byte for byte", "[safetensors]") {
   const Folder folder;
   write_safetensors(folder.file("x"), std::vector<StoredTensor>{{"ab", "U8", {3}, bytes(letters)}});
   // 51 bytes of JSON, padded with spaces to a multiple of 8.
@@ -163,7 +163,7 @@ TEST_CASE("a pipe without a writer is rejected immediately", "[safetensors]") {
         "cannot read 'pipe': it is not a regular file; pass a safetensors file");
 }
 
-TEST_CASE("offsets that are out of range, overlap or leave a gap are rejected", "[safetensors]") {
+TEST_CASE("tensor offsets that are out of range, overlap or leave a gap are rejected", "[safetensors]") {
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})"), 3) ==
         "'x.safetensors', tensor \"a\": \"data_offsets\" end at 4, past the 3 bytes of data; the file is truncated or "
         "damaged");
@@ -212,7 +212,7 @@ TEST_CASE("duplicate names, unknown dtypes and unknown fields are rejected", "[s
         "'x.safetensors', \"__metadata__\", \"step\": expected a string in quotes; the file is damaged");
 }
 
-TEST_CASE("a tensor that is missing or has another shape is named", "[safetensors]") {
+TEST_CASE("the error for a missing tensor or a wrong shape names the tensor", "[safetensors]") {
   const Folder folder;
   write_safetensors(folder.file("x"), tensors());
   const SafetensorsFile file(folder.file("x"));
@@ -258,7 +258,7 @@ TEST_CASE("no damaged header leads to a read past the end of the file", "[safete
   }
 }
 
-TEST_CASE("tensors that the format cannot represent are not written", "[safetensors]") {
+TEST_CASE("tensors that the safetensors format cannot represent are not written", "[safetensors]") {
   const Folder folder;
   const auto refusal = [&](const std::vector<StoredTensor>& what, const Metadata& metadata = {}) {
     return folder.shown(sentence([&] { write_safetensors(folder.file("x"), what, metadata); }));

@@ -32,7 +32,7 @@ using Tokens = std::vector<std::int32_t>;
 
 }  // namespace
 
-TEST_CASE("greedy takes the likeliest token, and the lowest one on ties", "[sampling]") {
+TEST_CASE("greedy decoding takes the likeliest token, and the lowest token ID on ties", "[sampling]") {
   CHECK(greedy(std::vector<float>{1, 3, 2}) == 1);
   CHECK(greedy(std::vector<float>{1, 3, 3}) == 1);
   CHECK(greedy(std::vector<float>{-inf, -5, -inf}) == 1);
@@ -53,7 +53,7 @@ TEST_CASE("temperature divides the logits", "[sampling]") {
   CHECK(sample(logits, {.temperature = 1e-300}, 0.999) == 0);
 }
 
-TEST_CASE("top-k keeps the k likeliest tokens, and the lowest on ties", "[sampling]") {
+TEST_CASE("top-k keeps the k likeliest tokens, and the lowest token IDs on ties", "[sampling]") {
   const auto logits = logits_of({0.125, 0.5, 0.25, 0.125});
   const auto two = candidates(logits, {.top_k = 2});
   REQUIRE(tokens(two) == Tokens{1, 2});
@@ -110,7 +110,7 @@ TEST_CASE("log-softmax does not overflow for large logits", "[sampling]") {
   CHECK(log_softmax(std::vector<float>{0, -inf})[1] == -std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("the error for logits that are not finite names their token", "[sampling]") {
+TEST_CASE("the error for logits that are not finite names the token", "[sampling]") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_WITH(greedy(std::vector<float>{0, nan}),
                     "the logit of token 1 is nan; the weights have diverged or are damaged");

@@ -38,7 +38,7 @@ TEST_CASE("bfloat16 is the upper half of a float", "[stored]") {
   CHECK(std::isnan(widened("BF16", 0x7fc0)));
 }
 
-TEST_CASE("integers and 8-bit formats are not stored numbers", "[stored]") {
+TEST_CASE("only F64, F32, F16 and BF16 are accepted as weight dtypes", "[stored]") {
   for (const char* dtype : {"F64", "F32", "F16", "BF16"}) CHECK(is_stored_number(dtype));
   for (const char* dtype : {"I64", "U8", "F8_E4M3", "BOOL"}) CHECK_FALSE(is_stored_number(dtype));
 }

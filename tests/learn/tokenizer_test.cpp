@@ -71,7 +71,7 @@ TEST_CASE("the byte tokenizer has exactly the 256 bytes as tokens", "[tokenizer]
   CHECK_THROWS_AS(tokenizer->decode(Tokens{-1}), InputError);
 }
 
-TEST_CASE("the byte tokenizer is stored and loaded", "[tokenizer]") {
+TEST_CASE("the byte tokenizer round-trips through storage", "[tokenizer]") {
   const std::string stored = byte_tokenizer()->serialized();
   CHECK(stored == "llmcalc-tokenizer bytes cbf29ce484222325\n");  // FNV-1a of the empty string is its offset basis
   CHECK(loaded_tokenizer(stored, "x")->vocabulary() == 256);
@@ -108,7 +108,7 @@ TEST_CASE("byte-pair encoding round-trips text, and its vocabulary has the reque
   CHECK(tokenizer->decode(tokenizer->encode(lesson())) == lesson());
 }
 
-TEST_CASE("text of frequent byte pairs takes few tokens", "[tokenizer]") {
+TEST_CASE("text made of frequent byte pairs is encoded in few tokens", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learned_tokenizer(lesson(), 400);
   CHECK(tokenizer->encode("the token").size() == 2);
@@ -140,7 +140,7 @@ TEST_CASE("every token decodes, and tokens outside the vocabulary are rejected",
   CHECK_THROWS_AS(tokenizer->decode(Tokens{-1}), InputError);
 }
 
-TEST_CASE("byte-pair training is deterministic, and its result is stored and loaded", "[tokenizer]") {
+TEST_CASE("byte-pair training is deterministic, and its tokenizer round-trips through storage", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   const auto tokenizer = learned_tokenizer(lesson(), 320);
   const std::string stored = tokenizer->serialized();
@@ -165,7 +165,7 @@ TEST_CASE("a byte-pair tokenizer with any damaged byte is rejected", "[tokenizer
                     Catch::Matchers::Contains("'x': its tokenizer is not a SentencePiece model"));
 }
 
-TEST_CASE("byte-pair training handles difficult texts", "[tokenizer]") {
+TEST_CASE("byte-pair training handles text with rare, reserved, repeated or invalid characters", "[tokenizer]") {
   if (!has_byte_pairs()) return;
   std::string many_characters, reserved_lines;
   for (int i = 0; i < 2000; ++i) {

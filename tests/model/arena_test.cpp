@@ -69,7 +69,7 @@ TEST_CASE("the arena's accounting matches the allocated memory through random al
   CHECK(arena.live() == Bytes());
 }
 
-TEST_CASE("only the first claim on a buffer counts", "[arena]") {
+TEST_CASE("a buffer is attributed to the first operator that claims it", "[arena]") {
   Watched memory;
   Arena arena(memory);
   const Tensor t = arena.make(Purpose::activations, "maker", Bytes(24));
@@ -124,7 +124,7 @@ TEST_CASE("after generation only weights remain allocated", "[arena]") {
   }
 }
 
-TEST_CASE("a stopped pass releases all of its memory", "[arena]") {
+TEST_CASE("a pass that is stopped releases all of its memory", "[arena]") {
   for (const Recompute recompute : {Recompute::none, Recompute::full}) {
     Variant v{"", test::tiny_deepseek(), test::tiny_plan()};
     v.plan.recompute = recompute;

@@ -145,7 +145,7 @@ bool there_is_a_gpu() {
 
 }  // namespace
 
-TEST_CASE("the plain core of flash attention equals CPU attention in double", "[cuda]") {
+TEST_CASE("the plain core of flash attention matches double-precision CPU attention", "[cuda]") {
   const Case c{4, 2, 33, 16};
   const Given g(c);
   const Results exact = run_on_processor(c, g);
@@ -153,7 +153,7 @@ TEST_CASE("the plain core of flash attention equals CPU attention in double", "[
     with_core(make, AttentionCore::plain, c, g, [&](const Results& r) { check_same(r, exact); });
 }
 
-TEST_CASE("all cores of a GPU's flash attention equal CPU attention in double and each other", "[cuda]") {
+TEST_CASE("all cores of a GPU's flash attention match double-precision CPU attention and each other", "[cuda]") {
   if (!there_is_a_gpu()) return;
   for (const Case& c : {Case{4, 4, 64, 64},
                         {4, 2, 333, 64},
@@ -172,7 +172,7 @@ TEST_CASE("all cores of a GPU's flash attention equal CPU attention in double an
   }
 }
 
-TEST_CASE("an obstacle to tensor cores selects the plain core and is recorded", "[cuda]") {
+TEST_CASE("if tensor cores cannot run attention, the plain core does, and the reason is recorded", "[cuda]") {
   CoreChoice any(nullptr);
   CHECK(any.tensor_cores(false, {}));
   CHECK_FALSE(any.tensor_cores(true, CoreObstacle::dropout));
@@ -210,7 +210,7 @@ std::optional<CoreObstacle> obstacle_after(F change) {
 
 }  // namespace
 
-TEST_CASE("every obstacle to tensor core attention has a name", "[cuda]") {
+TEST_CASE("each condition that rules out tensor core attention is reported by name", "[cuda]") {
   CHECK_FALSE(obstacle_after([](Asked&) {}));
   CHECK_FALSE(obstacle_after([](Asked& a) { a.s.reach = {5}; }));
   CHECK_FALSE(obstacle_after([](Asked& a) { a.in.sinks = a.memory.data(); }));

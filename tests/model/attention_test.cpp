@@ -84,7 +84,7 @@ void check_core(Lab& lab, Count sequences, Count queries, Count width, const Cor
 
 }  // namespace
 
-TEST_CASE("attention and its gradients equal the results in double", "[kernels]") {
+TEST_CASE("attention and its gradients match double precision", "[kernels]") {
   const CoreVariant variants[] = {{"flash", AttentionImpl::flash},
                                   {"flash, window", AttentionImpl::flash, 5},
                                   {"flash, chunks", AttentionImpl::flash, 5, 0, false, false, 0, true},

@@ -138,7 +138,7 @@ std::vector<float> loop_iq4(const Bytes8& b) {
 
 }  // namespace
 
-TEST_CASE("decoding blocks of random bytes equals ggml's loops bitwise", "[blocks]") {
+TEST_CASE("decoding blocks of random bytes matches ggml's loops bitwise", "[blocks]") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Bytes8 q2 = any_block("q2_k", seed, {80, 82}), q3 = any_block("q3_k", seed, {108}),
                  q4 = any_block("q4_k", seed, {0, 2}), q5 = any_block("q5_k", seed, {0, 2}),
@@ -152,7 +152,7 @@ TEST_CASE("decoding blocks of random bytes equals ggml's loops bitwise", "[block
   }
 }
 
-TEST_CASE("a hand-made block decodes to the values computed by hand", "[blocks]") {
+TEST_CASE("a hand-written quantization block decodes to the values computed by hand", "[blocks]") {
   // q4_k: d is 1 and dmin 0.5 (0x3c00, 0x3800). Part 0: scale 3, least 2. Part 5: scale 0x2a = 42, least 0x15 = 21.
   // Their low four bits, 10 and 5, are in byte 4 + 9, and their high two bits, 2 and 1, at the top of bytes 4 + 1 and 4
   // + 5.
@@ -209,7 +209,7 @@ std::vector<Need> needs(const RunParts& p, const std::vector<float>& x) {
 
 }  // namespace
 
-TEST_CASE("quantization to blocks changes every value by at most half a step", "[blocks]") {
+TEST_CASE("block quantization changes every value by at most half a step", "[blocks]") {
   for (const RunParts& p : {RunParts{"q2_k", 16, 3, 15, 0.5, true}, RunParts{"q3_k", 16, 3, 31, 0.5, false},
                             RunParts{"q4_k", 32, 15, 63, 0.5, true}, RunParts{"q5_k", 32, 31, 63, 0.5, true},
                             RunParts{"q6_k", 16, 31, 127, 0.5, false}, RunParts{"iq4_nl", 32, 113, 0, 12, false},

@@ -136,7 +136,7 @@ TEST_CASE("zeros and exactly representable values are preserved by quantization"
   CHECK(there_and_back({*dtype("mxfp4"), 1, 16}, tiny) == tiny);
 }
 
-TEST_CASE("formats without a scale or with values from tables cannot be encoded", "[coded]") {
+TEST_CASE("formats without a scale or with values from a lookup table cannot be encoded", "[coded]") {
   for (const char* name : {"int4", "gptq-act", "iq1_s", "iq2_xs", "iq3_s", "tq1_0", "q2_0", "fp64"})
     CHECK_FALSE(can_code(*dtype(name)));
 }
@@ -196,7 +196,7 @@ std::vector<Numbers> generated(Transformer& t) {
 
 }  // namespace
 
-TEST_CASE("a model with quantized weights is bitwise equal to one with the dequantized weights", "[coded]") {
+TEST_CASE("logits with quantized weights are bitwise equal to logits with the dequantized weights", "[coded]") {
   std::size_t models = 0;
   for (const Variant& given : test::generating_variants()) {
     if (given.arch.is_encoder_decoder()) continue;

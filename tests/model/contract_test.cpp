@@ -41,11 +41,11 @@ void generate_as_predicted(test::Variant v, model::Backend& backend) {
 
 }  // namespace
 
-TEST_CASE("memory, FLOPs and operator order of training are exactly as predicted", "[contract]") {
+TEST_CASE("memory, FLOPs and operator order of training match their predictions exactly", "[contract]") {
   each_variant(model::make_cpu, train_as_predicted);
 }
 
-TEST_CASE("training is as predicted if its peak is in the forward pass, at the last sum after a narrow MLP",
+TEST_CASE("training matches its prediction if memory peaks at the last residual sum of the forward pass",
           "[contract]") {
   for (const BlockKind block : {BlockKind::serial, BlockKind::parallel})
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
@@ -68,18 +68,18 @@ TEST_CASE("training is as predicted if its peak is in the forward pass, at the l
     }
 }
 
-TEST_CASE("training is as predicted with logits in the compute format", "[contract]") {
+TEST_CASE("training with logits in the compute format matches its prediction", "[contract]") {
   each_variant(model::make_cpu, [](test::Variant v, model::Backend& backend) {
     v.plan.logits.format = LogitFormat::compute;
     train_as_predicted(v, backend);
   });
 }
 
-TEST_CASE("memory, FLOPs and operator order of generation are exactly as predicted", "[contract]") {
+TEST_CASE("memory, FLOPs and operator order of generation match their predictions exactly", "[contract]") {
   each_variant(model::make_cpu, generate_as_predicted);
 }
 
-TEST_CASE("training is as predicted with recomputation of some layers or of groups of layers", "[contract]") {
+TEST_CASE("training with recomputation of some layers or of layer groups matches its prediction", "[contract]") {
   for (test::Variant v : test::variants()) {
     const std::unique_ptr<model::Backend> backend = model::make_cpu(model::Number::f32, true);
     v.plan.kv_precision = v.plan.precision = dtypes::fp32;
@@ -96,7 +96,7 @@ TEST_CASE("training is as predicted with recomputation of some layers or of grou
   }
 }
 
-TEST_CASE("training is as predicted for every optimizer with states in every format", "[contract]") {
+TEST_CASE("training matches its prediction for every optimizer with states in every format", "[contract]") {
   for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama(), test::tiny_deepseek()})
     for (const Optimizer optimizer : {Optimizer::adam, Optimizer::momentum, Optimizer::sgd, Optimizer::lion,
                                       Optimizer::adafactor, Optimizer::muon, Optimizer::adam8bit})
@@ -111,7 +111,7 @@ TEST_CASE("training is as predicted for every optimizer with states in every for
       }
 }
 
-TEST_CASE("generation is as predicted with quantized weights and caches", "[contract]") {
+TEST_CASE("generation with quantized weights and caches matches its prediction", "[contract]") {
   std::size_t turn = 0;
   constexpr std::array formats{"int8", "mxfp4", "nvfp4", "gptq-g32", "fp8", "q5_1", "nf4-dq", "fp8-block"};
   constexpr std::array caches{"int8", "fp8", "q8_0", "mxfp8", "bf16"};
@@ -126,11 +126,11 @@ TEST_CASE("generation is as predicted with quantized weights and caches", "[cont
   }
 }
 
-TEST_CASE("training with CUDA kernels is as predicted", "[cuda][long]") {
+TEST_CASE("training with CUDA kernels matches its prediction", "[cuda][long]") {
   for (const test::MakeBackend make : test::gpus()) each_variant(make, train_as_predicted);
 }
 
-TEST_CASE("training with CUDA kernels is as predicted with logits in the compute format", "[cuda]") {
+TEST_CASE("training with CUDA kernels and logits in the compute format matches its prediction", "[cuda]") {
   for (const test::MakeBackend make : test::gpus())
     for (const auto& [number, format] :
          {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
@@ -147,11 +147,11 @@ TEST_CASE("training with CUDA kernels is as predicted with logits in the compute
         }
 }
 
-TEST_CASE("generation with CUDA kernels is as predicted", "[cuda][long]") {
+TEST_CASE("generation with CUDA kernels matches its prediction", "[cuda][long]") {
   for (const test::MakeBackend make : test::gpus()) each_variant(make, generate_as_predicted);
 }
 
-TEST_CASE("training is as predicted with several micro-batches per step", "[contract]") {
+TEST_CASE("training with several micro-batches per step matches its prediction", "[contract]") {
   each_variant(model::make_cpu, [](test::Variant v, model::Backend& backend) {
     v.plan.global_batch = 3 * v.plan.micro_batch;
     train_as_predicted(v, backend);

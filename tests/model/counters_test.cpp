@@ -50,7 +50,7 @@ struct StandIn {
 
 #ifdef LLMCALC_CUPTI_STANDIN
 
-TEST_CASE("counters are opened, run and read in the order that CUPTI requires", "[counters]") {
+TEST_CASE("counter sessions call CUPTI in the required order", "[counters]") {
   StandIn cupti;
   {
     Counters c = cupti.counters();
@@ -105,7 +105,7 @@ TEST_CASE("a failed session is ended before the next one starts", "[counters]") 
 
 #endif
 
-TEST_CASE("the largest counter set of every chip fits one pass: FLOPs, time, and bytes if supported", "[counters]") {
+TEST_CASE("on every chip, counters of FLOPs, time and any supported bytes fit into one pass", "[counters]") {
   if (!cupti_is_here()) return;
   const auto choice = [](const std::string& chip, bool bf16) {
     const std::vector<const char*> names = metrics_of(chip, bf16);
@@ -125,14 +125,14 @@ TEST_CASE("the largest counter set of every chip fits one pass: FLOPs, time, and
   CHECK_THROWS_WITH(metrics_of("GB100", false), Catch::Contains("several passes"));  // its TF32 FLOPs take two passes
 }
 
-TEST_CASE("tensor core counters of two formats do not fit one pass on Hopper", "[counters]") {
+TEST_CASE("on Hopper, tensor core counters of two formats do not fit into one pass", "[counters]") {
   if (!cupti_is_here()) return;
   std::vector<const char*> both = metrics_of("GH100", true);
   both.push_back(metrics_of("GH100", false).front());
   CHECK(passes("GH100", both) == 2);
 }
 
-TEST_CASE("an error about an unknown chip or metric names it", "[counters]") {
+TEST_CASE("the error for an unknown chip or metric names it", "[counters]") {
   if (!cupti_is_here()) return;
   CHECK(refusal("GX999", metric_choices(true).front()) ==
         "CUPTI error while finding the counters of chip GX999: CUPTI_ERROR_INVALID_CHIP_NAME");
@@ -141,7 +141,7 @@ TEST_CASE("an error about an unknown chip or metric names it", "[counters]") {
         std::string::npos);
 }
 
-TEST_CASE("without CUPTI or a GPU the reason for missing counters is reported", "[counters]") {
+TEST_CASE("without CUPTI or a GPU, the reason why counters are missing is reported", "[counters]") {
   const Counters none(true, {"/nowhere/libcupti.so"});
   if (cupti_is_here()) {
     CHECK(none.missing().find("NVIDIA's profiling library CUPTI was not found (/nowhere/libcupti.so") == 0);

@@ -56,7 +56,7 @@ void each_variant(F f) {
 
 }  // namespace
 
-TEST_CASE("loss and gradients of every variant on a GPU equal the CPU's", "[cuda]") {
+TEST_CASE("the loss and gradients of every variant on a GPU match the CPU's", "[cuda]") {
   each_variant([](test::MakeBackend make, const test::Variant& v) {
     Pair p(make, v, Number::f32);
     p.tested.weights().make_trainable(v.plan);
@@ -68,7 +68,7 @@ TEST_CASE("loss and gradients of every variant on a GPU equal the CPU's", "[cuda
   });
 }
 
-TEST_CASE("bfloat16 gradients on a GPU are as close to double as the CPU's", "[cuda]") {
+TEST_CASE("bfloat16 gradients on a GPU are as close to double precision as on the CPU", "[cuda]") {
   each_variant([](test::MakeBackend make, const test::Variant& v) {
     Pair p(make, v, Number::bf16);
     const std::unique_ptr<Backend> cpu = make_cpu(Number::bf16, true);
@@ -86,7 +86,7 @@ TEST_CASE("bfloat16 gradients on a GPU are as close to double as the CPU's", "[c
   });
 }
 
-TEST_CASE("logits of a prompt and a decode step on a GPU equal the CPU's, with and without a cache", "[cuda]") {
+TEST_CASE("logits of a prompt and of a decode step on a GPU match the CPU's, with and without a cache", "[cuda]") {
   each_variant([](test::MakeBackend make, test::Variant v) {
     for (const Mla mla : {Mla::automatic, Mla::absorbed, Mla::expanded}) {
       if (v.arch.attention != AttentionKind::latent && mla != Mla::automatic) continue;
@@ -114,7 +114,7 @@ TEST_CASE("logits of a prompt and a decode step on a GPU equal the CPU's, with a
   });
 }
 
-TEST_CASE("the loss after ten training steps on a GPU equals the CPU's", "[cuda][long]") {
+TEST_CASE("the loss after ten training steps on a GPU matches the CPU's", "[cuda][long]") {
   each_variant([](test::MakeBackend make, const test::Variant& v) {
     Pair p(make, v, Number::f32);
     p.tested.weights().make_trainable(v.plan);

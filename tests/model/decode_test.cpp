@@ -67,7 +67,7 @@ void check_decoding(Lab& lab, const Decoding& d) {
 
 }  // namespace
 
-TEST_CASE("matmuls of a few rows equal the results in double", "[kernels]") {
+TEST_CASE("matmuls of a few rows match double precision", "[kernels]") {
   each_lab([](Lab& lab) {
     // Rows of whole packs, some longer than the threads of a block load at once, and rows that begin between packs.
     for (const Count in : {Count{8}, Count{264}, Count{4360}, Count{33}})
@@ -90,7 +90,7 @@ TEST_CASE("matmuls of a few rows equal the results in double", "[kernels]") {
   });
 }
 
-TEST_CASE("attention of one query to a cache equals the result in double", "[kernels]") {
+TEST_CASE("attention of one query to a cache matches double precision", "[kernels]") {
   const Decoding all[] = {{"a key for every head", 3, 3, 64, 100, 128},
                           {"two heads per key", 4, 2, 96, 40, 200},
                           {"four, many keys", 8, 2, 128, 1000, 1024},
@@ -110,7 +110,7 @@ TEST_CASE("attention of one query to a cache equals the result in double", "[ker
   });
 }
 
-TEST_CASE("if tokens share a cache slot, the last one is stored", "[kernels]") {
+TEST_CASE("if several tokens share a cache slot, the last one is stored", "[kernels]") {
   each_lab([](Lab& lab) {
     for (const Count width : {Count{16}, Count{5}})
       for (const Count past : {0, 3}) {
@@ -148,7 +148,7 @@ Arch in_packs(Arch a) {
 
 }  // namespace
 
-TEST_CASE("each operator of a decode step is one launch, and attention is two", "[kernels]") {
+TEST_CASE("each operator of a decode step takes one kernel launch, and attention takes two", "[kernels]") {
   // Two layers: norm; queries, keys and values; two rotations; two cache writes; parts of attention and their
   // combination; output projection; sum; norm; gate and up; activation; down; sum. Outside the layers: embedding rows,
   // angles, final norm, logits.

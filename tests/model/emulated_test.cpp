@@ -40,7 +40,7 @@ bool neighbors_seen(const Emulation& how) {
 
 }  // namespace
 
-TEST_CASE("threads meet at barriers and lanes at shuffles, in any order", "[emulator]") {
+TEST_CASE("in emulated kernels, threads meet at barriers and lanes at shuffles, in any execution order", "[emulator]") {
   for (const bool last_first : {false, true}) {
     Emulation how;
     how.last_first = last_first;
@@ -56,7 +56,7 @@ TEST_CASE("threads meet at barriers and lanes at shuffles, in any order", "[emul
   }
 }
 
-TEST_CASE("removing a barrier is detected", "[emulator]") {
+TEST_CASE("the emulator detects a removed barrier", "[emulator]") {
   Emulation how;
   how.file = "emulated_test.cpp";
   how.line = Neighbors::barrier;
@@ -65,7 +65,7 @@ TEST_CASE("removing a barrier is detected", "[emulator]") {
   CHECK(neighbors_seen(how));
 }
 
-TEST_CASE("lanes that shuffle at different places are rejected", "[emulator]") {
+TEST_CASE("lanes of a warp that shuffle at different call sites are rejected", "[emulator]") {
   const auto apart = [](const test::Thread& t) {
     if (t.index() % 2 == 0)
       t.across(1, 2);
@@ -75,7 +75,7 @@ TEST_CASE("lanes that shuffle at different places are rejected", "[emulator]") {
   CHECK_THROWS_WITH(run(apart), Catch::StartsWith("lanes of a warp meet at unlike places"));
 }
 
-TEST_CASE("shuffling with a lane that has returned or waits for the block is rejected", "[emulator]") {
+TEST_CASE("a shuffle with a lane that has returned or waits at a block barrier is rejected", "[emulator]") {
   const auto returned = [](const test::Thread& t) {
     if (t.index() != 5) t.across(1, 1);
   };
@@ -84,7 +84,7 @@ TEST_CASE("shuffling with a lane that has returned or waits for the block is rej
   CHECK_THROWS_WITH(run(barred), Catch::StartsWith("lanes of a warp meet at unlike places"));
 }
 
-TEST_CASE("warps that wait at different barriers, or for a returned one, are rejected", "[emulator]") {
+TEST_CASE("warps that wait at different barriers, or for a returned warp, are rejected", "[emulator]") {
   const auto apart = [](const test::Thread& t) {
     if (t.index() < 32)
       t.sync();

@@ -1,4 +1,4 @@
-// Properties of encoders: every token sees its whole sequence, and heads read the right tokens.
+// Properties of encoders: every token attends to its whole sequence, and heads read the right tokens.
 
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
@@ -42,7 +42,7 @@ std::vector<std::int64_t> twelve_tokens() { return test::tiny_batch(test::tiny_b
 
 }  // namespace
 
-TEST_CASE("a changed token changes all logits of its sequence in an encoder, and no others", "[encoder]") {
+TEST_CASE("in an encoder, a changed token changes all logits of its sequence and no others", "[encoder]") {
   for (const test::Variant& v : test::encoder_variants()) {
     if (!v.arch.is_encoder() || !v.arch.head.has_logits()) continue;
     INFO(v.name);
@@ -73,7 +73,7 @@ TEST_CASE("pooler outputs are tanh values, one row per sequence", "[encoder]") {
   for (const double x : y) CHECK(std::abs(x) < 1);
 }
 
-TEST_CASE("with empty layers a pooler reads only the first token", "[encoder]") {
+TEST_CASE("the pooler reads only the first token of each sequence", "[encoder]") {
   Arch a = test::tiny_bert();  // its layers leave the residual stream unchanged
   LayerMixer none;
   none.layers = LayerSet::all(2);
@@ -115,7 +115,7 @@ TEST_CASE("decode steps with self- and cross-attention caches give the logits of
   });
 }
 
-TEST_CASE("a changed source token changes all logits of its sequence, a target token only later ones", "[encoder]") {
+TEST_CASE("changing a source token changes all logits of its sequence, a target token only later ones", "[encoder]") {
   each_encoder_decoder([](const test::Variant& v) {
     model::Batch b = test::tiny_batch(v.arch, v.plan, 3);
     test::Run r(v, Number::f64, true);

@@ -77,7 +77,7 @@ TEST_CASE("gradients with frozen parts are bitwise equal to those of full traini
   CHECK(n > 300);
 }
 
-TEST_CASE("an update leaves frozen parameters unchanged, and changes all others with nonzero gradients", "[frozen]") {
+TEST_CASE("an update leaves frozen parameters unchanged and changes all others with a nonzero gradient", "[frozen]") {
   each_frozen([](const test::Variant& v, test::Run& r) {
     const test::Numbers before = test::weights(r.t);
     r.t.train(std::vector{test::tiny_batch(v.arch, v.plan, 5)}, {.decay = 0});
@@ -96,7 +96,7 @@ TEST_CASE("an update leaves frozen parameters unchanged, and changes all others 
   });
 }
 
-TEST_CASE("initial adapters leave the loss bitwise unchanged", "[adapters]") {
+TEST_CASE("newly initialized adapters leave the loss bitwise unchanged", "[adapters]") {
   for (const test::Variant& v : test::trained_in_part()) {
     INFO(v.name);
     const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
@@ -140,7 +140,7 @@ TEST_CASE("only adapters of target matrices are trained, and training reduces th
   CHECK(r.t.loss(batch[0]) < before);
 }
 
-TEST_CASE("frozen quantized matrices give the gradients of their dequantized values", "[adapters]") {
+TEST_CASE("frozen quantized matrices give the same gradients as their dequantized values", "[adapters]") {
   for (const char* format : {"nf4-dq", "int8", "mxfp4", "fp8"})
     for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama(), test::tiny_deepseek()}) {
       INFO(format);

@@ -51,7 +51,7 @@ TEST_CASE("exp in float is accurate to 1.2 ulp", "[functions]") {
   CHECK(std::isnan(exp_of(-no_number)));
 }
 
-TEST_CASE("the normal distribution in float is accurate to 5e-7, and its exponential to 2e-7", "[functions]") {
+TEST_CASE("the normal CDF in float is accurate to 5e-7, and its exponential to 2e-7", "[functions]") {
   double worst = 0, worst_exponential = 0;
   some_floats([&](float x) {
     const Normal<double> exact = normal_of(static_cast<double>(x));

@@ -95,7 +95,7 @@ Tokens counting(Count sequences, Count length, Count first) {
 
 }  // namespace
 
-TEST_CASE("MTP modules have the parameter counts of the engine", "[further][parameters]") {
+TEST_CASE("parameter counts of MTP modules match the engine", "[further][parameters]") {
   for (const Variant& v : test::further_variants()) {
     INFO(v.name);
     Arch used = v.arch;
@@ -107,7 +107,7 @@ TEST_CASE("MTP modules have the parameter counts of the engine", "[further][para
   }
 }
 
-TEST_CASE("the loss is the model's plus a share of the mean loss of its MTP modules", "[further]") {
+TEST_CASE("the training loss is the model's plus a fraction of the mean loss of its MTP modules", "[further]") {
   for (const Variant& v : test::further_variants()) {
     if (v.plan.dropout) continue;
     INFO(v.name);
@@ -145,7 +145,7 @@ TEST_CASE("the last tokens of an MTP module have no targets", "[further]") {
   CHECK(of_modules() != Approx(before).epsilon(1e-3));
 }
 
-TEST_CASE("a batch too short for an MTP module gives it no loss and zero gradients", "[further]") {
+TEST_CASE("a batch too short for an MTP module adds no loss and gives the module zero gradients", "[further]") {
   Variant v = test::with_modules("", test::tiny_llama(), 2);
   v.plan.seq = 1;
   Run r(v, Number::f64);
@@ -158,7 +158,7 @@ TEST_CASE("a batch too short for an MTP module gives it no loss and zero gradien
       for (const double g : r.t.weights().get(p.gradient, p.elements(), true)) CHECK(g == 0);
 }
 
-TEST_CASE("greedy decoding with drafts equals greedy decoding without", "[further]") {
+TEST_CASE("greedy decoding gives the same tokens with and without drafts", "[further]") {
   for (const Variant& v : rewinding()) {
     INFO(v.name);
     Drafting d(v);
@@ -169,7 +169,7 @@ TEST_CASE("greedy decoding with drafts equals greedy decoding without", "[furthe
 
 // Compares the first module's drafts only: at the end of the prompt, later modules read drafts that the model has not
 // chosen.
-TEST_CASE("drafts after cached tokens equal drafts after the whole text", "[further]") {
+TEST_CASE("drafts from cached tokens equal drafts from the whole text", "[further]") {
   for (const Variant& v : test::further_variants()) {
     INFO(v.name);
     Drafting d(v);
@@ -235,7 +235,7 @@ TEST_CASE("MTP modules on a GPU are rejected with a reason", "[further][suite][e
   CHECK_NOTHROW(validate::check_runnable(c, {}));
 }
 
-TEST_CASE("drafting with windows is rejected, but training is not", "[further][suite]") {
+TEST_CASE("with sliding windows, MTP drafting is rejected, but training is not", "[further][suite]") {
   Variant v = test::with_modules("", test::tiny_llama(), 1);
   v.arch.local = {.reach = {3}, .layers = LayerSet::every(0, 2, 2)};
   v.plan.weight_precision = v.plan.precision = dtypes::fp32;

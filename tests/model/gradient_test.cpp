@@ -7,7 +7,7 @@ using namespace llmcalc;
 using namespace llmcalc::model;
 using test::check_gradients;
 
-TEST_CASE("every gradient equals central differences in double", "[gradient]") {
+TEST_CASE("every gradient matches central differences in double precision", "[gradient]") {
   for (const test::Variant& v : test::variants()) check_gradients(v, {});
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("gradients with capped scores and logits equal central differences", "
     }
 }
 
-TEST_CASE("gradients with recomputation of some layers or of groups equal those without", "[gradient]") {
+TEST_CASE("gradients with recomputation of some layers or of layer groups equal those without", "[gradient]") {
   std::size_t models = 0;
   for (const test::Variant& given : test::variants()) {
     test::Variant v = given;

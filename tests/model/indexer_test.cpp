@@ -142,7 +142,7 @@ TEST_CASE("an indexer selects the highest-scoring tokens, groups, or blocks befo
       }
 }
 
-TEST_CASE("ties select the lower index, and unused entries are -1", "[indexer]") {
+TEST_CASE("on ties an indexer selects the lower index, and unused entries are -1", "[indexer]") {
   Bench b(lightning(), 0);
   std::fill(b.k.begin(), b.k.end(), 0.0);
   b.choose(AttentionImpl::flash);
@@ -190,7 +190,7 @@ void check_choice_of_all(const Arch& arch, Indexer& (*indexer)(Arch&)) {
 
 }  // namespace
 
-TEST_CASE("selecting all keys, or all pooled keys, gives the logits of a model without an indexer", "[indexer]") {
+TEST_CASE("an indexer that selects all keys or all pooled keys gives the logits of a model without one", "[indexer]") {
   check_choice_of_all(test::tiny_sparse(2), [](Arch& a) -> Indexer& { return a.indexer; });
   check_choice_of_all(test::tiny_pooled_choice(),
                       [](Arch& a) -> Indexer& { return a.mixers[a.mixers.size() - 1].indexer; });
@@ -211,7 +211,7 @@ TEST_CASE("the model's loss trains no indexer weights", "[indexer]") {
   CHECK(indexers == 5);  // only in the first layer: queries, key, two vectors of its norm, weights
 }
 
-TEST_CASE("a GPU rejects attention to selected keys", "[indexer]") {
+TEST_CASE("the GPU backend rejects attention with an indexer", "[indexer]") {
   const Arch arch = test::tiny_sparse(1);
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<Backend> gpu = make(Number::f32, true);

@@ -44,7 +44,7 @@ constexpr Count rows = 11;
 
 }  // namespace
 
-TEST_CASE("element-wise sums and products equal the results in double", "[kernels]") {
+TEST_CASE("element-wise sums and products match double precision", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Pointwise s{.rows = rows, .width = width};
     const Count n = rows * width;
@@ -70,7 +70,7 @@ TEST_CASE("element-wise sums and products equal the results in double", "[kernel
   });
 }
 
-TEST_CASE("activations, gates and their gradients equal the results in double", "[kernels]") {
+TEST_CASE("activations, gates and their gradients match double precision", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Pointwise s{.rows = rows, .width = width};
     const Count n = rows * width;
@@ -97,7 +97,7 @@ TEST_CASE("activations, gates and their gradients equal the results in double", 
   });
 }
 
-TEST_CASE("norms and their gradients equal the results in double", "[kernels]") {
+TEST_CASE("norms and their gradients match double precision", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     for (const bool centered : {true, false})
       for (const bool weights : {true, false})
@@ -126,7 +126,7 @@ TEST_CASE("norms and their gradients equal the results in double", "[kernels]") 
   });
 }
 
-TEST_CASE("scaling, capping and unit-offset norms equal the results in double", "[kernels]") {
+TEST_CASE("scaling, capping and unit-offset norms match double precision", "[kernels]") {
   for (const Number number : {Number::f32, Number::bf16, Number::f16})
     for (const Count width : {Count{7}, Count{130}, Count{1000}}) {
       Lab lab(number, make_cpu(number, true));
@@ -154,7 +154,7 @@ TEST_CASE("scaling, capping and unit-offset norms equal the results in double", 
     }
 }
 
-TEST_CASE("a scaled rotation equals the result in double", "[kernels]") {
+TEST_CASE("a scaled rotation matches double precision", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Count even = width / 2 * 2, tokens = 6;
     const Rotary slow = rotary({.base = 500, .scaling = RopeScaling::linear, .factor = 3}, even, 0);
@@ -166,7 +166,7 @@ TEST_CASE("a scaled rotation equals the result in double", "[kernels]") {
   });
 }
 
-TEST_CASE("lookups, sinusoids and rotations equal the results in double", "[kernels]") {
+TEST_CASE("lookups, sinusoids and rotations match double precision", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Count vocabulary = 5, queries = 4, tokens = 3 * queries, even = width / 2 * 2;
     const Lookup s{.tokens = tokens, .rows = vocabulary, .width = width};
@@ -202,7 +202,7 @@ TEST_CASE("lookups, sinusoids and rotations equal the results in double", "[kern
   });
 }
 
-TEST_CASE("the loss and the optimizers equal the results in double", "[kernels]") {
+TEST_CASE("the loss and the optimizers match double precision", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Loss s{.rows = rows, .vocabulary = width};
     const std::vector<std::int64_t> targets(rows, width - 2);
@@ -264,7 +264,7 @@ TEST_CASE("the loss and the optimizers equal the results in double", "[kernels]"
   });
 }
 
-TEST_CASE("parameters of every length are updated in one call, each with its own decay", "[kernels]") {
+TEST_CASE("parameters of any length are updated in one call, each with its own weight decay", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const std::vector<Count> lengths{2100, 1, 4 * width, 0, 7, 8200 + width};
     struct Arrays {
@@ -319,7 +319,8 @@ void check_rounding(Number number) {
 
 }  // namespace
 
-TEST_CASE("arrays are rounded to 16 bits like single values, including subnormals, infinity and NaN", "[kernels]") {
+TEST_CASE("16-bit rounding of arrays equals that of single values, including subnormals, infinity and NaN",
+          "[kernels]") {
   check_rounding<bf16>(Number::bf16);
   check_rounding<fp16>(Number::f16);
 }
@@ -344,7 +345,7 @@ TEST_CASE("dropout follows the random generator's definition", "[kernels]") {
   });
 }
 
-TEST_CASE("dropout decisions drawn for any interval equal those drawn for the whole range", "[kernels]") {
+TEST_CASE("dropout masks drawn for any interval equal those drawn for the whole range", "[kernels]") {
   const Dropout d{.p = 0.5, .key = 3};
   std::vector<double> all(256), some(256);
   tested::throw_dice(d, 0, 256, all.data());
@@ -365,7 +366,7 @@ TEST_CASE("the error for an unsupported instruction set lists the supported ones
                                                                                                   "\"mmx\""));
 }
 
-TEST_CASE("matmuls of the CPU backends equal the results in double", "[kernels]") {
+TEST_CASE("matmuls of the CPU backends match double precision", "[kernels]") {
   for (const Number number : {Number::f32, Number::bf16, Number::f16})
     // One row, a few rows, an odd block for our own kernel, a size for the library, and one with many tiles.
     for (const auto& [m, n, k] : {std::tuple{1, 33, 7}, {3, 130, 33}, {33, 7, 130}, {130, 131, 137}, {300, 70, 600}})

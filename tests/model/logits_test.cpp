@@ -75,8 +75,7 @@ std::vector<test::Variant> models() {
 
 }  // namespace
 
-TEST_CASE("the loss of logits in the compute format, and its in-place gradient, equal the results in double",
-          "[kernels]") {
+TEST_CASE("with logits in the compute format, the loss and its in-place gradient match double precision", "[kernels]") {
   for (const test::MakeBackend make : backends())
     for (const Number number : {Number::f32, Number::bf16})
       for (const Count vocabulary : {7, 33, 1000, 2104, 5000}) {
@@ -97,7 +96,8 @@ TEST_CASE("the loss of logits in the compute format, and its in-place gradient, 
       }
 }
 
-TEST_CASE("in float32, logits in the compute format give the same loss and gradients as fp32 logits", "[gradient]") {
+TEST_CASE("if the compute format is float32, its logits give the same loss and gradients as fp32 logits",
+          "[gradient]") {
   for (const test::MakeBackend make : backends())
     for (const test::Variant& v : models()) {
       const Result usual = step(v, *make(Number::f32, true), LogitFormat::fp32);
@@ -110,7 +110,7 @@ TEST_CASE("in float32, logits in the compute format give the same loss and gradi
     }
 }
 
-TEST_CASE("bfloat16 logits keep the loss and all gradients within rounding of double", "[gradient]") {
+TEST_CASE("bfloat16 logits keep the loss and all gradients within rounding of double precision", "[gradient]") {
   for (const test::MakeBackend make : backends())
     for (const test::Variant& v : models()) {
       const Result exact = step(v, *make_cpu(Number::f64, true), LogitFormat::fp32);

@@ -46,7 +46,7 @@ void check_matmul(const MatmulShape& s, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("every algorithm computes the product and writes only to the result", "[matmul]") {
+TEST_CASE("every matmul algorithm computes the product and writes only to the result", "[matmul]") {
   for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {5, 7, 3}, {13, 33, 130}, {97, 65, 257}, {129, 130, 128}})
     for (const bool ta : {false, true})
       for (const bool tb : {false, true})
@@ -90,7 +90,7 @@ TEST_CASE("an expert's rows are bitwise independent of its number of tokens", "[
   }
 }
 
-TEST_CASE("a counted matmul counts one multiplication and one addition per term", "[matmul]") {
+TEST_CASE("counting a matmul's operations gives one multiplication and one addition per term", "[matmul]") {
   const Count m = 3, n = 5, k = 7;
   const std::vector<Counted> a(m * k, Counted(2)), b(n * k, Counted(3));
   std::vector<Counted> c(m * n, Counted(1));

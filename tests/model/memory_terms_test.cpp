@@ -34,7 +34,7 @@ Count sum(const model::DeviceMemory& m) {
 
 }  // namespace
 
-TEST_CASE("every byte of a GPU's memory has a term", "[memory_terms]") {
+TEST_CASE("the memory terms cover every byte used on a GPU", "[memory_terms]") {
   const model::DeviceMemory m = explained(points(), Bytes(3500));
   CHECK(of(m, "before") == 10);
   CHECK(of(m, "context") == 400);
@@ -50,7 +50,7 @@ TEST_CASE("every byte of a GPU's memory has a term", "[memory_terms]") {
   CHECK(sum(m) == m.used.value);
 }
 
-TEST_CASE("previously used memory counts as context if its amount is unknown", "[memory_terms]") {
+TEST_CASE("memory in use before the run counts as context if its amount is unknown", "[memory_terms]") {
   MemoryPoints p = points();
   p.before.reset();
   const model::DeviceMemory m = explained(p, Bytes(3500));
@@ -59,7 +59,7 @@ TEST_CASE("previously used memory counts as context if its amount is unknown", "
   CHECK(sum(m) == m.used.value);
 }
 
-TEST_CASE("scratch is not negative if the pool reports less use than its tensors", "[memory_terms]") {
+TEST_CASE("the scratch term is not negative if the pool reports less memory than its tensors take", "[memory_terms]") {
   MemoryPoints p = points();
   p.pool_most = Bytes(100);
   const model::DeviceMemory m = explained(p, Bytes(3500));

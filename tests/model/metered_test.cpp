@@ -109,7 +109,7 @@ double total(const std::map<std::string, Count>& book) {
 
 }  // namespace
 
-TEST_CASE("every phase of a step and a generation is counted in its own range", "[metered]") {
+TEST_CASE("every phase of a training step and of a generation is counted in a separate range", "[metered]") {
   const Metered& m = session().m;
   std::vector<std::string> whole = session().desk.ranges;
   std::erase_if(whole, [](const std::string& r) { return r.starts_with("operator "); });
@@ -126,7 +126,7 @@ TEST_CASE("every phase of a step and a generation is counted in its own range", 
   CHECK(m.versions.at(0).version == "13.0");
 }
 
-TEST_CASE("energy is reported per run and per token", "[metered]") {
+TEST_CASE("measured energy is reported per run and per token", "[metered]") {
   const auto& [desk, c, m] = session();
   REQUIRE(m.energy.size() == 3);
   CHECK(m.energy[0].what == "training step");
@@ -147,7 +147,7 @@ TEST_CASE("device memory is the sum of tensors, workspaces and calibrated overhe
   CHECK(m.memory[1].tensors == inference_memory(c.arch, c.plan).peak);
 }
 
-TEST_CASE("a quantity that cannot be measured has a reason instead of a value", "[metered]") {
+TEST_CASE("a quantity that cannot be measured is reported with a reason instead of a value", "[metered]") {
   Desk poor{.ranges = {}, .missing = "no CUPTI", .fault = "", .energy = false, .others = 2};
   const Metered m = metered_at(poor, tiny_case());
   CHECK(m.no_counts == "no CUPTI");
@@ -173,7 +173,7 @@ TEST_CASE("float32 matmuls are not expected on tensor cores", "[metered]") {
   CHECK(m.phases.size() == 5);
 }
 
-TEST_CASE("a verdict names the attention core of each part", "[metered]") {
+TEST_CASE("the verdict names the attention cores of training and of inference", "[metered]") {
   const Case c = tiny_case();
   const Where where{.make = [](model::Number n) { return test::make_emulated(n, false); }};
   const CaseVerdict v = validated(c, {}, where);
@@ -189,11 +189,11 @@ TEST_CASE("a verdict names the attention core of each part", "[metered]") {
   CHECK(validated(c, {}, {}).cores.empty());
 }
 
-TEST_CASE("the CPU has no instruments", "[metered]") {
+TEST_CASE("nothing is metered on the CPU", "[metered]") {
   CHECK_FALSE(metered(tiny_case(dtypes::fp32), {}, how, {}).has_value());
 }
 
-TEST_CASE("the FLOPs of phases equal those of the predicted ledgers", "[metered]") {
+TEST_CASE("the FLOPs of measured phases equal those of the predicted ledgers", "[metered]") {
   for (const test::Variant& v : test::generating_variants()) {
     INFO(v.name);
     Plan plan = v.plan;
@@ -233,7 +233,7 @@ TEST_CASE("device memory may exceed its prediction by the driver's allocation bl
   CHECK_FALSE(within(40000 * mib, 40801 * mib));
 }
 
-TEST_CASE("recorded operators have positive times, forward and backward", "[metered]") {
+TEST_CASE("recorded operators have positive forward and backward times", "[metered]") {
   for (const test::MakeBackend make : test::gpus()) {
     const OperatorSeconds s = recorded_operator_seconds(*make(model::Number::f32, false));
     CHECK(s.forward > Seconds());
@@ -241,7 +241,7 @@ TEST_CASE("recorded operators have positive times, forward and backward", "[mete
   }
 }
 
-TEST_CASE("recorded matmuls and additions are timed", "[metered]") {
+TEST_CASE("measured matmul times and addition bandwidths are positive", "[metered]") {
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<model::Backend> b = make(model::Number::f32, false);
     CHECK(matmul_seconds(*b, {16, 16, 16}) > Seconds());
@@ -249,7 +249,7 @@ TEST_CASE("recorded matmuls and additions are timed", "[metered]") {
   }
 }
 
-TEST_CASE("a GPU's counters count the FLOPs of a matmul", "[metered][cuda]") {
+TEST_CASE("a GPU's hardware counters report the FLOPs of a matmul", "[metered][cuda]") {
   if (std::getenv("LLMCALC_TEST_GPU") == nullptr) return;
   const std::unique_ptr<model::Backend> gpu = model::make_cuda(model::Number::bf16);
   REQUIRE(gpu->instruments() != nullptr);

@@ -40,7 +40,7 @@ class Held {
 
 // Streams (3, 4) and (1, -1) of one token, epsilon 0: the root mean squares in their norms are sqrt(12.5) and 1. With q
 // (1, 2) and w (2, 0.5) the scores are (2 x 3 + 1 x 4) / sqrt(12.5) = sqrt(8) and 2 - 1 = 1.
-TEST_CASE("a mix is the sum of streams weighted by the softmax of their scores", "[mixed]") {
+TEST_CASE("a residual mix is the sum of streams weighted by the softmax of their scores", "[mixed]") {
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
   const Held first(*cpu, {3, 4}), second(*cpu, {1, -1}), query(*cpu, {1, 2}), norm(*cpu, {2, 0.5}), y(*cpu, {0, 0});
   const std::array<const void*, 2> streams{first.data(), second.data()};
@@ -53,7 +53,7 @@ TEST_CASE("a mix is the sum of streams weighted by the softmax of their scores",
 
 // Blocks of two layers: layer 0 saves the embedding, layer 2 the output of layers 0 and 1, layer 4 the output of layers
 // 2 and 3.
-TEST_CASE("each mix reads all streams saved before it and the current one", "[mixed]") {
+TEST_CASE("each residual mix reads all streams saved before it and the current one", "[mixed]") {
   Arch a = test::tiny_llama();
   a.layers = 5;
   a.residual_block = 2;

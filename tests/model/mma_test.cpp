@@ -201,10 +201,10 @@ void check_shapes(std::span<const Variant> shapes) {
 
 }  // namespace
 
-TEST_CASE("attention on tensor cores equals double and executes the predicted FLOPs", "[cuda]") {
+TEST_CASE("attention on tensor cores matches double precision and executes the predicted FLOPs", "[cuda]") {
   check_shapes(small_variants);
 }
-TEST_CASE("attention on tensor cores equals double for tiles and blocks of any size", "[cuda]") {
+TEST_CASE("attention on tensor cores matches double precision for tiles and blocks of any size", "[cuda]") {
   check_shapes(variants);
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("attention on tensor cores is bitwise reproducible", "[cuda]") {
   }
 }
 
-TEST_CASE("blocks of attention cover every query interval of every head once, longest intervals first", "[cuda]") {
+TEST_CASE("attention thread blocks cover every query interval of every head once, longest ones first", "[cuda]") {
   for (const int heads : {1, 5, 16, 40}) {
     const int stretches = 3, sequences = 2;
     const Count blocks = Count{stretches} * heads * sequences;

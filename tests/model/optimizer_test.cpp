@@ -111,7 +111,7 @@ TEST_CASE("with a constant gradient, bias correction makes all AdamW steps equal
   }
 }
 
-TEST_CASE("the second AdamW step equals arithmetic by hand", "[optimizer]") {
+TEST_CASE("the second AdamW step matches a hand calculation", "[optimizer]") {
   // g = 1, then -3; b1 = 0.9, b2 = 0.5. m: 0.1, then 0.09 - 0.3 = -0.21; corrected by 1/(1 - 0.81): -0.21/0.19. v: 0.5,
   // then 0.25 + 4.5 = 4.75; corrected by 1/(1 - 0.25): 19/3. epsilon is added after the root.
   Adam a(Number::f64, {2}, {.rate = 0.1, .beta1 = 0.9, .beta2 = 0.5, .epsilon = 0.25});
@@ -128,7 +128,7 @@ TEST_CASE("AdamW decays a weight by rate x decay, independently of its gradient"
   CHECK(difference(b.m.get(), Numbers{0, 0.2}) < 1e-14);  // moments exclude decay
 }
 
-TEST_CASE("float32 follows double through ten AdamW steps", "[optimizer]") {
+TEST_CASE("ten AdamW steps in float32 stay close to double precision", "[optimizer]") {
   const OptimizerStep o{.rate = 0.01, .decay = 0.1};
   Adam a(Number::f32, {1, -0.5, 3}, o), b(Number::f64, {1, -0.5, 3}, o);
   for (int i = 0; i < 10; ++i) {
@@ -151,7 +151,7 @@ TEST_CASE("AdamW steps below bf16 resolution accumulate in master weights and ar
   CHECK(without.w.get() == Numbers{1, -1});
 }
 
-TEST_CASE("a bf16 model keeps master weights if planned, and trains on them", "[optimizer]") {
+TEST_CASE("a bf16 model keeps and updates master weights if the plan has them", "[optimizer]") {
   for (const bool master : {true, false}) {
     Variant v = small(Optimizer::adam);
     v.plan.master = master;
@@ -198,7 +198,7 @@ TEST_CASE("weight decay applies to matrices, not to norms and biases", "[optimiz
   }
 }
 
-TEST_CASE("gradient descent with and without momentum equals arithmetic by hand", "[optimizer]") {
+TEST_CASE("gradient descent with and without momentum matches a hand calculation", "[optimizer]") {
   const auto cpu = make_cpu(Number::f64);
   const Row w(*cpu, {10, 10}, false), velocity(*cpu, {0, 0}, true);
   Row g(*cpu, {2, -4}, true);

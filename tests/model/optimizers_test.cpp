@@ -106,7 +106,7 @@ TEST_CASE("Lion updates by the sign of its momentum, with decay", "[optimizer]")
                 });
 }
 
-TEST_CASE("Adafactor divides by factored second moments and clips", "[optimizer]") {
+TEST_CASE("Adafactor divides gradients by factored second moments and clips the update", "[optimizer]") {
   for (const Arch& arch : {test::tiny_gpt(), test::tiny_deepseek()}) {  // one matrix per expert
     Saved rows, columns;
     check_against(trained_by(arch, Optimizer::adafactor), usual, 1e-12,
@@ -192,7 +192,7 @@ TEST_CASE("an orthogonalized update has singular values near 1", "[optimizer]") 
   for (std::size_t i = 0; i < 5; ++i) CHECK(square[i][i] == Approx(1).margin(0.6));
 }
 
-TEST_CASE("8-bit moment codes are 256 distinct values, dense near 0, and each is its own nearest value",
+TEST_CASE("the 256 8-bit moment codes are distinct, dense near 0 and decode to their own nearest values",
           "[optimizer]") {
   for (const DynamicCodes* codes : {&DynamicCodes::with_signs(), &DynamicCodes::without_signs()}) {
     for (int i = 0; i < 256; ++i) {
@@ -210,7 +210,7 @@ TEST_CASE("8-bit moment codes are 256 distinct values, dense near 0, and each is
   CHECK(DynamicCodes::with_signs().value(0) == Approx(-0.99296875));  // the smallest value is not -1
 }
 
-TEST_CASE("8-bit AdamW follows AdamW, with blocks across parameters, in about 2 bytes per parameter", "[optimizer]") {
+TEST_CASE("8-bit AdamW stays close to AdamW, with about 2 bytes of states per parameter", "[optimizer]") {
   const Arch arch = test::tiny_deepseek();
   Run coded(trained_by(arch, Optimizer::adam8bit), Number::f32), exact(trained_by(arch, Optimizer::adam), Number::f32);
   const Numbers start = test::weights(coded.t);

@@ -33,7 +33,7 @@ bool trains_some(const test::Variant& v) {
 
 }  // namespace
 
-TEST_CASE("training on packed sequences is exactly as predicted", "[contract][options]") {
+TEST_CASE("training on packed sequences matches its prediction exactly", "[contract][options]") {
   for (test::Variant v : test::variants()) {
     if (!keeps_documents_apart(v.arch)) continue;
     INFO(v.name);
@@ -53,7 +53,7 @@ TEST_CASE("gradients of packed sequences equal central differences", "[gradient]
     }
 }
 
-TEST_CASE("training with frozen parts is exactly as predicted", "[contract][options]") {
+TEST_CASE("training with frozen parts matches its prediction exactly", "[contract][options]") {
   std::size_t n = 0;
   for (test::Variant v : test::trained_in_part())
     for (const test::FrozenChoice& c : test::frozen_choices(v.arch)) {
@@ -66,7 +66,7 @@ TEST_CASE("training with frozen parts is exactly as predicted", "[contract][opti
   CHECK(n > 300);
 }
 
-TEST_CASE("training with frozen parts is as predicted for every optimizer and recomputation mode",
+TEST_CASE("training with frozen parts matches its prediction for every optimizer and recomputation mode",
           "[contract][options]") {
   for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama(), test::tiny_deepseek()})
     for (const test::FrozenChoice& c : test::frozen_choices())
@@ -97,7 +97,7 @@ TEST_CASE("adapter training matches its prediction exactly, with frozen matrices
     }
 }
 
-TEST_CASE("training with logits in chunks is exactly as predicted", "[contract][options]") {
+TEST_CASE("training with chunked logits matches its prediction exactly", "[contract][options]") {
   for (test::Variant v : test::variants()) {
     if (v.plan.mtp > 0 || v.arch.head.exit_gate) continue;
     INFO(v.name);
@@ -108,7 +108,8 @@ TEST_CASE("training with logits in chunks is exactly as predicted", "[contract][
   }
 }
 
-TEST_CASE("training of adapters, or of the head only, is as predicted with logits in chunks", "[contract][options]") {
+TEST_CASE("with chunked logits, training of adapters or of only the head matches its prediction",
+          "[contract][options]") {
   for (test::Variant v : test::trained_in_part()) {
     INFO(v.name);
     v.plan.logits.chunks = 4;
@@ -121,7 +122,7 @@ TEST_CASE("training of adapters, or of the head only, is as predicted with logit
   }
 }
 
-TEST_CASE("logits in chunks give the loss and gradients of whole logits", "[options]") {
+TEST_CASE("chunked logits give the same loss and gradients as whole logits", "[options]") {
   for (test::Variant v : test::variants()) {
     if (v.plan.mtp > 0 || v.arch.head.exit_gate) continue;
     INFO(v.name);
@@ -133,7 +134,7 @@ TEST_CASE("logits in chunks give the loss and gradients of whole logits", "[opti
   }
 }
 
-TEST_CASE("chunked means skip tokens without a target, and capped logits have capped gradients", "[options]") {
+TEST_CASE("chunked logits skip tokens without a target and support capped logits", "[options]") {
   const test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
   Batch batch = test::tiny_batch(v.arch, v.plan, 5);
   for (const std::size_t i : {0U, 1U, 7U}) batch.targets[i] = -1;  // the first of six chunks has no targets
@@ -152,7 +153,7 @@ TEST_CASE("chunked means skip tokens without a target, and capped logits have ca
   CHECK(test::difference(run(6), run(1)) < 1e-13);
 }
 
-TEST_CASE("training with 2-byte gradients is exactly as predicted", "[contract][options]") {
+TEST_CASE("training with 2-byte gradients matches its prediction exactly", "[contract][options]") {
   for (test::Variant v : test::variants()) {
     INFO(v.name);
     v.plan.gradient_bytes = 2;
@@ -161,7 +162,7 @@ TEST_CASE("training with 2-byte gradients is exactly as predicted", "[contract][
   }
 }
 
-TEST_CASE("2-byte gradients are float32 gradients, rounded at each addition", "[options]") {
+TEST_CASE("2-byte gradients equal float32 gradients rounded at each addition", "[options]") {
   for (test::Variant v : test::variants()) {
     v.plan.mtp = 0;
     INFO(v.name);

@@ -104,7 +104,7 @@ TEST_CASE("norms accept rows with any alignment, stride or head width", "[kernel
   });
 }
 
-TEST_CASE("a norm's row, or its column sums, may exceed the memory of a block", "[kernels]") {
+TEST_CASE("norms support rows and column sums larger than a thread block's shared memory", "[kernels]") {
   each_begin([](Lab& lab, Count) {
     for (const Count width : {Count{60000}, Count{10000}}) {
       INFO("width " << width);
@@ -125,7 +125,7 @@ TEST_CASE("a norm's row, or its column sums, may exceed the memory of a block", 
   });
 }
 
-TEST_CASE("bias gradients are row sums, with and without packs", "[kernels]") {
+TEST_CASE("bias gradients match double precision for widths with and without packed loads", "[kernels]") {
   each_begin([](Lab& lab, Count) {
     for (const Count out : {Count{264}, Count{35}}) {
       const Count rows = 300;

@@ -33,14 +33,14 @@ void check_two_gradients(Lab& lab, const Linear& s, const LinearView& shape, con
 
 }  // namespace
 
-TEST_CASE("a matrix's first gradient overwrites uninitialized memory", "[kernels]") {
+TEST_CASE("the first gradient of a matrix overwrites uninitialized memory", "[kernels]") {
   each_lab([](Lab& lab) {
     for (const auto& [rows, in, out] : {std::tuple<Count, Count, Count>{1, 8, 8}, {13, 24, 40}, {70, 33, 7}})
       check_two_gradients(lab, {.rows = rows, .in = in, .out = out}, {}, {});
   });
 }
 
-TEST_CASE("an expert's first gradient is written, and is 0 if the expert gets no tokens", "[kernels]") {
+TEST_CASE("the first gradient of an expert is written, and is 0 if the expert gets no tokens", "[kernels]") {
   each_lab([](Lab& lab) {
     const Count tokens = 9, experts = 4, top_k = 2;
     const Pointwise s{.kind = PointwiseKind::route, .rows = tokens, .width = experts, .top_k = top_k};

@@ -192,7 +192,7 @@ TEST_CASE("generation is independent of uninitialized memory", "[properties]") {
   });
 }
 
-TEST_CASE("different seeds give different weights and dropout", "[properties]") {
+TEST_CASE("different seeds give different weights and dropout masks", "[properties]") {
   const Variant v{"", test::tiny_llama(), test::tiny_plan()};
   for (const Kind& f : kinds) {
     const auto cpu = make_cpu(f.number);
@@ -209,7 +209,7 @@ TEST_CASE("different seeds give different weights and dropout", "[properties]") 
   }
 }
 
-TEST_CASE("dropout differs between steps", "[properties]") {
+TEST_CASE("dropout masks differ between steps", "[properties]") {
   Variant v{"", test::tiny_gpt(), test::tiny_plan()};
   v.plan.dropout = true;
   Run r(v, Number::f64);
@@ -278,7 +278,7 @@ TEST_CASE("loss and gradients of four micro-batches equal those of one large bat
   });
 }
 
-TEST_CASE("naive and flash attention agree, with the same dropout", "[properties]") {
+TEST_CASE("naive and flash attention agree and use the same dropout masks", "[properties]") {
   each([](Variant v, const Kind& f) {
     for (const bool dropout : {false, true})
       for (const SoftmaxStore store : {SoftmaxStore::minimal, SoftmaxStore::seed}) {
@@ -299,7 +299,7 @@ TEST_CASE("naive and flash attention agree, with the same dropout", "[properties
   });
 }
 
-TEST_CASE("window and chunk caches refuse to overwrite unread tokens", "[properties]") {
+TEST_CASE("a sliding-window or chunk cache throws if a pass would overwrite unread tokens", "[properties]") {
   for (test::Variant v : test::variants()) {
     if (v.name != "window" && v.name != "chunks") continue;
     const std::unique_ptr<model::Backend> cpu = model::make_cpu(model::Number::f32);

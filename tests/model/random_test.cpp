@@ -28,7 +28,7 @@ static_assert(uniform({{0, 0}}, {{0, 0, 0, 0}}) == static_cast<float>(0x6627e8) 
 static_assert(uniform<double>({{0, 0}}, {{0, 0, 0, 0}}) == static_cast<double>(0x6627e8d5e169c58d >> 11) * 0x1p-53);
 static_assert(uniform_block({{0, 0}}, {{0, 0, 0, 0}}).value[3] == static_cast<float>(0x9b00db) * 0x1p-24f);
 
-TEST_CASE("uniform numbers have the mean and variance of [0, 1)", "[random]") {
+TEST_CASE("uniform random numbers have the mean and variance of a uniform distribution on [0, 1)", "[random]") {
   const int n = 1 << 16;
   double sum = 0, squares = 0;
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -41,7 +41,7 @@ TEST_CASE("uniform numbers have the mean and variance of [0, 1)", "[random]") {
   CHECK(std::abs(squares / n - mean * mean - 1.0 / 12) < 5 * std::sqrt(1.0 / 180 / n));
 }
 
-TEST_CASE("normal numbers have the moments of the normal distribution, and pairs are independent", "[random]") {
+TEST_CASE("normal random numbers have the moments of the normal distribution, and pairs are independent", "[random]") {
   const int n = 1 << 15;
   double sum = 0, squares = 0, fourths = 0, products = 0;
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -58,8 +58,7 @@ TEST_CASE("normal numbers have the moments of the normal distribution, and pairs
   CHECK(std::abs(products / n) < 5 / std::sqrt(static_cast<double>(n)));
 }
 
-TEST_CASE("different seeds, streams or counters give different numbers, and equal ones give equal numbers",
-          "[random]") {
+TEST_CASE("random numbers depend only on seed, stream and counter, and differ if any of them differs", "[random]") {
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
   for (std::uint64_t seed = 0; seed < 8; ++seed)
     for (std::uint64_t stream = 0; stream < 8; ++stream)

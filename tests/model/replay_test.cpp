@@ -141,7 +141,7 @@ TEST_CASE("twenty replayed decode steps are bitwise equal to twenty direct steps
   with_and_without(longer(expanded), Number::f32, decoded, from_recording);
 }
 
-TEST_CASE("a step with results that the host must read is not recorded, with a reason", "[replay]") {
+TEST_CASE("a step whose results the host must read is not recorded, and the reason is reported", "[replay]") {
   const test::Variant v{"experts", test::tiny_deepseek(), test::tiny_plan()};
   const char* const why = "not from a recording: the host reads results during it";
   with_and_without(v, Number::f32, trained, why);

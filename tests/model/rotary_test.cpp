@@ -12,19 +12,19 @@ TEST_CASE("pair i rotates by base^(-2i/width) radians per position", "[rotary]")
   CHECK(rotary({.base = 16}, 4, 1).scale == 1);
 }
 
-TEST_CASE("linear scaling divides every frequency by the factor", "[rotary]") {
+TEST_CASE("linear RoPE scaling divides every frequency by the factor", "[rotary]") {
   const Rope r{.base = 16, .scaling = RopeScaling::linear, .factor = 8};
   CHECK(rotary(r, 4, 1).frequency == std::vector<double>{0.125, 0.03125});
 }
 
-TEST_CASE("dynamic scaling changes the base only beyond the trained length", "[rotary]") {
+TEST_CASE("dynamic RoPE scaling changes the base only beyond the trained length", "[rotary]") {
   const Rope r{.base = 16, .scaling = RopeScaling::dynamic, .factor = 2, .trained = 8};
   CHECK(rotary(r, 4, 8).frequency == std::vector<double>{1, 0.25});
   // 16 tokens: 16 x (2 x 16/8 - 1)^(4/2) = 144, with square root 12.
   CHECK(rotary(r, 4, 16).frequency[1] == Approx(1 / 12.0));
 }
 
-TEST_CASE("llama3 scaling slows pairs below one rotation, keeps pairs above four, and interpolates between",
+TEST_CASE("llama3 scaling slows pairs below one rotation, keeps those above four, interpolates in between",
           "[rotary]") {
   // Over 64 trained tokens a pair of frequency f makes 64 f / 2 pi rotations: 10.2, 2.55 and 0.64 for 1, 1/4 and 1/16.
   const Rope r{.base = 64, .scaling = RopeScaling::llama3, .factor = 8, .trained = 64};

@@ -83,7 +83,7 @@ void check_routing(Backend& b, Count tokens, Count experts, Count top_k, bool ta
 
 }  // namespace
 
-TEST_CASE("kernels dispatch tokens to experts in the host's order", "[kernels]") {
+TEST_CASE("GPU kernels dispatch tokens to experts in the same order as the host", "[kernels]") {
   for (const test::MakeBackend make : test::gpus())
     for (const bool taping : {false, true}) {
       const std::unique_ptr<Backend> b = make(Number::f32, true);
@@ -93,7 +93,7 @@ TEST_CASE("kernels dispatch tokens to experts in the host's order", "[kernels]")
     }
 }
 
-TEST_CASE("a GPU rejects experts that return their input", "[kernels]") {
+TEST_CASE("the GPU backend rejects identity experts", "[kernels]") {
   const Arch arch = test::returning_variants().front().arch;
   for (const test::MakeBackend make : test::gpus()) {
     const std::unique_ptr<Backend> gpu = make(Number::f32, true);

@@ -39,7 +39,7 @@ TEST_CASE("RWKV-7 stays finite in one long chunk, since no quotient of decays ov
   CHECK(std::all_of(all.begin(), all.end(), [](double g) { return std::isfinite(g); }));
 }
 
-TEST_CASE("a prompt of RWKV-7 in parts of any length leaves the states and last tokens of the whole prompt", "[rwkv]") {
+TEST_CASE("an RWKV-7 prompt in parts of any length leaves the states and last tokens of the whole prompt", "[rwkv]") {
   for (const Count chunk : {0, 4}) {
     test::Run run(of(chunk, 16), Number::f64);
     const std::vector<std::int64_t> ids{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
@@ -54,7 +54,7 @@ TEST_CASE("a prompt of RWKV-7 in parts of any length leaves the states and last 
   }
 }
 
-TEST_CASE("an RWKV-7 cache can be reused for a second text", "[rwkv]") {
+TEST_CASE("an RWKV-7 cache can be reused for another sequence", "[rwkv]") {
   test::Run run(of(0, 8), Number::f32, true);
   const std::vector<std::int64_t> one{3, 1, 4}, other{2, 7, 1};
   Cache cache = run.t.make_cache(1, 4), fresh = run.t.make_cache(1, 4);
@@ -63,7 +63,7 @@ TEST_CASE("an RWKV-7 cache can be reused for a second text", "[rwkv]") {
   CHECK(test::identical(run.t.logits(one, 1, 3, &cache), run.t.logits(one, 1, 3, &fresh)));
 }
 
-TEST_CASE("with a value share of 1, RWKV-7's later layers use only the first layer's values", "[rwkv]") {
+TEST_CASE("with a value-residual weight of 1, RWKV-7's later layers use only the first layer's values", "[rwkv]") {
   const test::Variant v = of(0, 6);
   test::Run run(v, Number::f64);
   Weights& w = run.t.weights();

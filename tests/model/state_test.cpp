@@ -39,7 +39,7 @@ std::string sentence(const Arch& arch, Backend& backend) {
 
 }  // namespace
 
-TEST_CASE("chunks of any size have the loss and gradients of the sequential form", "[state]") {
+TEST_CASE("recurrent layers in chunks of any size have the loss and gradients of the sequential form", "[state]") {
   for (const Sized sized : in_chunks) {
     const Numbers one = test::loss_and_gradients(hybrid(sized(0)), Number::f64, true);
     for (const Count chunk : {2, 4, 11, 64}) {
@@ -49,7 +49,7 @@ TEST_CASE("chunks of any size have the loss and gradients of the sequential form
   }
 }
 
-TEST_CASE("a state that decays almost fully within a chunk stays finite", "[state]") {
+TEST_CASE("a recurrent state that decays almost completely within a chunk stays finite", "[state]") {
   for (const Sized sized : in_chunks) {
     const test::Variant v = hybrid(sized(8));
     test::Run r(v, Number::f32);
@@ -63,7 +63,7 @@ TEST_CASE("a state that decays almost fully within a chunk stays finite", "[stat
   }
 }
 
-TEST_CASE("a prompt in parts of any length leaves the same states as the whole prompt", "[state]") {
+TEST_CASE("a prompt processed in parts of any length leaves the same states as the whole prompt", "[state]") {
   for (const Recurrent& r : {test::short_convolution(), test::mamba(), test::mamba2(4), test::gated_delta_net(4),
                              test::kimi_delta(4), test::mamba_heads(4), test::rg_lru(), test::mlstm(0), test::mlstm(4),
                              test::rwkv6(0), test::rwkv6(4), test::rwkv5(4)}) {
@@ -108,7 +108,7 @@ TEST_CASE("gradients of mLSTM pass through the normalizer where it exceeds 1", "
   }
 }
 
-TEST_CASE("a recurrent cache can be reused for a second text", "[state]") {
+TEST_CASE("a recurrent cache can be reused for another sequence", "[state]") {
   for (const Recurrent& r : {test::short_convolution(), test::mamba2(0), test::gated_delta_net(4), test::rg_lru(),
                              test::mlstm(0), test::rwkv6(0)}) {
     test::Run run(hybrid(r), Number::f32, true);

@@ -44,7 +44,8 @@ TEST_CASE("the suite covers every compatible pair of options", "[suite][every]")
   }
 }
 
-TEST_CASE("a backend without some operators runs every suite case with default layers instead", "[suite][every]") {
+TEST_CASE("suite cases with operators that a backend lacks are replaced by cases with default layers",
+          "[suite][every]") {
   const auto lacks = [](const Case& c) -> std::string {
     const Arch& a = c.arch;
     const bool recurs =
@@ -63,7 +64,7 @@ TEST_CASE("a backend without some operators runs every suite case with default l
   CHECK(changed == std::set<std::string>{"modules", "recurrence", "xIELU"});
 }
 
-TEST_CASE("a GPU runs every suite case with default levels for features that its kernels lack", "[suite][every]") {
+TEST_CASE("suite cases with features that the GPU kernels lack are replaced by supported cases", "[suite][every]") {
   const auto gpu = test::make_emulated(model::Number::f32);
   const auto lacks = [&](const Case& c) {
     const std::string lack = gpu->lacks(c.arch);
@@ -187,7 +188,7 @@ Case any_case(Dice& dice) {
 
 }  // namespace
 
-TEST_CASE("models of random sizes run as predicted", "[suite][contract]") {
+TEST_CASE("models of random sizes match their predictions", "[suite][contract]") {
   Dice dice;
   for (int i = 0; i < 400; ++i) {
     const Case c = any_case(dice);
@@ -236,7 +237,7 @@ void check_cut(const Segment& s, Count ranks) {
 
 }  // namespace
 
-TEST_CASE("a model file of any size can be sharded across any ranks, and rank parameters add up", "[suite][contract]") {
+TEST_CASE("random models are sharded across up to 8 ranks, and the ranks' parameters add up", "[suite][contract]") {
   Dice dice;
   for (int i = 0; i < 400; ++i) {
     Case c = any_case(dice);
@@ -261,7 +262,7 @@ TEST_CASE("a model file of any size can be sharded across any ranks, and rank pa
   }
 }
 
-TEST_CASE("the small suite is predicted to the last byte and FLOP, even when every operation is counted",
+TEST_CASE("the small suite matches its predictions exactly, even when every operation is counted",
           "[suite][contract]") {
   for (const Case& c : small_suite()) {
     const CaseVerdict v = validated(c, {.training = true, .inference = true, .counted = true}, {});
@@ -288,7 +289,7 @@ std::vector<std::string> operators(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("the suite's enlarged timing models have the same operators as the small ones", "[suite][every]") {
+TEST_CASE("the suite's enlarged models for timing have the same operators as the small ones", "[suite][every]") {
   for (Case c : small_suite()) {
     c.plan.frozen = {};
     c.plan.lora_rank = 0;

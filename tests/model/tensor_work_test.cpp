@@ -76,7 +76,7 @@ double products_of(const PhaseWork& phase) {
 
 }  // namespace
 
-TEST_CASE("matmuls are classified by their sizes", "[metered]") {
+TEST_CASE("matmuls are classified as full or padded tensor core tiles by their sizes", "[metered]") {
   const Linear whole{.rows = 256, .in = 128, .out = 384};
   CHECK(work(whole).kind == WorkKind::products);
   CHECK(work(Linear{.rows = 256, .in = 128, .out = 50257}, true).kind == WorkKind::padded);
@@ -95,7 +95,7 @@ TEST_CASE("forward matmuls of up to 8 rows run outside the tensor cores", "[mete
   for (const Linear& s : {more, odd}) CHECK(work(s).kind == WorkKind::padded);
 }
 
-TEST_CASE("the tensor core FLOPs of attention depend on its core", "[metered]") {
+TEST_CASE("the tensor core FLOPs of attention depend on the attention core", "[metered]") {
   for (const bool backward : {false, true}) CHECK(attention(causal(128), AttentionCore::mma, backward) > 0);
   CHECK(attention(causal(128), AttentionCore::plain) == 0);
   Attention one = causal(1);
@@ -105,7 +105,7 @@ TEST_CASE("the tensor core FLOPs of attention depend on its core", "[metered]") 
   CHECK(cuda::tensor_work(naive)->flops == 0);
 }
 
-TEST_CASE("each kind of tensor core work is compared with its own count", "[metered]") {
+TEST_CASE("each kind of tensor core work is compared with a separate count", "[metered]") {
   const Case c = whole_tiles();
   TileCounter counter;
   std::vector<PhaseWork> phases = training_phases(c.arch, c.plan);
@@ -134,7 +134,7 @@ TEST_CASE("each kind of tensor core work is compared with its own count", "[mete
   for (const TensorCount& t : m.phases[4].parts) CHECK(t.predicted == 0);
 }
 
-TEST_CASE("work that deviates by more than 2 %, or was not counted, is reported", "[metered]") {
+TEST_CASE("tensor core work that deviates by more than 2 % or was not counted is reported", "[metered]") {
   const TileCounter device{};
   const Linear shape{.rows = 128, .in = 128, .out = 128},
       experts{.rows = 256, .in = 128, .out = 128, .groups = 4, .top_k = 2};

@@ -22,7 +22,7 @@ const Timing& row(const std::vector<Timing>& all, const std::string& what, const
 
 }  // namespace
 
-TEST_CASE("a step of many micro-batches is predicted and timed with all of its micro-batches", "[timing]") {
+TEST_CASE("predicted and measured times of a step cover all of its micro-batches", "[timing]") {
   const Device device = load_hardware("h100").cluster.device;
   const Case one = make_case(validate::LevelChoice(factors().size(), 0));
   Case many = one;
@@ -35,7 +35,7 @@ TEST_CASE("a step of many micro-batches is predicted and timed with all of its m
   CHECK(row(of_many, "forward", "mlp.up").measured > 8 * row(of_one, "forward", "mlp.up").measured);
 }
 
-TEST_CASE("attention is predicted at the rate of the core that ran it", "[timing]") {
+TEST_CASE("attention time is predicted with the rate of the core that ran it", "[timing]") {
   Device device = load_hardware("h100").cluster.device;
   device.achieved.present = true;
   device.achieved.flash = for_each_format(CoreRates{FlopsPerSecond(1e12), FlopsPerSecond(1e12)});

@@ -190,7 +190,7 @@ double rounding(const Fixture& f, Number number) {
 
 TEST_CASE("every kind of model has a PyTorch fixture", "[torch]") { CHECK(fixture_paths().size() == 58); }
 
-TEST_CASE("parameters equal the PyTorch model's by name and size", "[torch]") {
+TEST_CASE("parameter names and sizes match the PyTorch model", "[torch]") {
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);
     INFO(f.name);
@@ -202,20 +202,20 @@ TEST_CASE("parameters equal the PyTorch model's by name and size", "[torch]") {
   }
 }
 
-TEST_CASE("logits in double equal PyTorch's", "[torch]") {
+TEST_CASE("double-precision logits match PyTorch", "[torch]") {
   each_way(
       [](const Fixture& f, Ours& ours) { CHECK(difference(ours.logits(f), f.numbers("logits")) <= double_tolerance); });
 }
 
-TEST_CASE("loss and every gradient in double equal PyTorch's", "[torch]") {
+TEST_CASE("the double-precision loss and every gradient match PyTorch", "[torch]") {
   each_way([](const Fixture& f, Ours& ours) { compare_gradients(f, ours); });
 }
 
-TEST_CASE("ten AdamW steps in double give PyTorch's losses and final weights", "[torch]") {
+TEST_CASE("ten AdamW steps in double precision give PyTorch's losses and final weights", "[torch]") {
   each_way([](const Fixture& f, Ours& ours) { compare_training(f, ours); });
 }
 
-TEST_CASE("logits in float32 equal PyTorch's to 1e-5", "[torch]") {
+TEST_CASE("float32 logits match PyTorch to 1e-5", "[torch]") {
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);
     INFO(f.name);
@@ -235,7 +235,7 @@ TEST_CASE("bf16 changes logits by 0.5 to 2.5 times as much as PyTorch's rounding
   }
 }
 
-TEST_CASE("bf16 logits are within 1 % of PyTorch's if rounding the weights changes those by at most 0.5 %", "[torch]") {
+TEST_CASE("bf16 logits are within 1 % of PyTorch's if weight rounding changes PyTorch's by at most 0.5 %", "[torch]") {
   int models = 0;
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);

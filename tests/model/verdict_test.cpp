@@ -85,7 +85,7 @@ TEST_CASE("recomputation that is only predicted or only measured is a difference
   CHECK(off(more, "activations") < 0);
 }
 
-TEST_CASE("a missing, extra or misplaced operator is reported as one difference", "[verdict]") {
+TEST_CASE("a missing, an extra or a misplaced operator is reported as one difference", "[verdict]") {
   const Ledger right = predicted(plain());
   const std::size_t last = right.order.size() - 1;
   REQUIRE(right.order[0].name == "embedding.tokens");
@@ -127,7 +127,7 @@ TEST_CASE("individually counted FLOPs are compared in separate rows", "[verdict]
   CHECK(v.beside[0].operations == 77);
 }
 
-TEST_CASE("worst() returns the largest relative difference over all models", "[verdict]") {
+TEST_CASE("worst() returns the largest relative difference of all models", "[verdict]") {
   const Ledger right = predicted(plain());
   std::string name = "none";
   CHECK(worst({judged(right, right)}, name) == nullptr);

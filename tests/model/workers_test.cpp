@@ -41,21 +41,21 @@ void sleep_for(int milliseconds) { std::this_thread::sleep_for(std::chrono::mill
 
 }  // namespace
 
-TEST_CASE("a loop on all threads runs every index once", "[workers]") {
+TEST_CASE("a parallel loop on all threads runs every index once", "[workers]") {
   for (const Count n : {1, 2, 3, 8}) {
     const Threads some(n);
     for (const Count numbers : {0, 1, 2, 3, 15, 16, 17, 1000}) CHECK(each_once(numbers));
   }
 }
 
-TEST_CASE("a nested loop runs every index once", "[workers]") {
+TEST_CASE("a nested parallel loop runs every index once", "[workers]") {
   const Threads some(3);
   std::atomic<int> right = 0;
   share_out(20, [&](Count) { right += each_once(50) ? 1 : 0; });
   CHECK(right == 20);
 }
 
-TEST_CASE("loops started by several threads run every index once", "[workers]") {
+TEST_CASE("parallel loops started by several threads run every index once", "[workers]") {
   const Threads some(3);
   std::atomic<int> right = 0;
   std::vector<std::thread> callers;
@@ -67,7 +67,7 @@ TEST_CASE("loops started by several threads run every index once", "[workers]") 
   CHECK(right == 4 * 200);
 }
 
-TEST_CASE("threads that wait for a loop or its end sleep", "[workers]") {
+TEST_CASE("threads sleep while they wait for a parallel loop to start or to end", "[workers]") {
   const Threads some(3);
   const double before = computed();
   for (int i = 0; i < 5; ++i) {

@@ -37,7 +37,7 @@ std::optional<Count> fewest(const std::string& question, Count ranks, Count most
 
 }  // namespace
 
-TEST_CASE("plan serve finds the smallest number of GPUs over all layouts and numbers of engines", "[oracle][serve]") {
+TEST_CASE("plan serve finds the fewest GPUs among all layouts and engine counts", "[oracle][serve]") {
   const std::vector<std::string> questions{
       "llama-3.1-8b --hardware h100 --rate 100 --prompt 512 --generate 64 --num-requests 600 --slo-ttft 400ms "
       "--slo-tpot 25ms",

@@ -55,7 +55,7 @@ double step(const Layout& layout, const std::string& costs) {
 
 }  // namespace
 
-TEST_CASE("if only compute takes time, a step takes 6 FLOPs per weight and token, plus 12 S^2 D per layer",
+TEST_CASE("if only compute takes time, a step costs 6 FLOPs per weight and token plus 12 S^2 D per layer",
           "[oracle][resources]") {
   const double weights = 6 * tokens * (layers * products + head);
   const double scores = 3 * layers * 2 * (2 * tokens * tokens * width);  // two matmuls, and twice as many backward

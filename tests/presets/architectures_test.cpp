@@ -34,7 +34,7 @@ void for_each_row(const Act& act) {
 
 }  // namespace
 
-TEST_CASE("a 2026 config imports with its parameters by component", "[import][architectures]") {
+TEST_CASE("a 2026 config imports with the expected parameter count of each component", "[import][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     const Parameters p = parameters(card.arch);
     CHECK(p.total == row["parameters"].get<Count>());
@@ -69,7 +69,7 @@ Count parameters_of(const Arch& a, std::initializer_list<std::string_view> names
 }
 }  // namespace
 
-TEST_CASE("Gemma 4 E2B's table of per-layer inputs is counted separately from its other parameters",
+TEST_CASE("the per-layer input table of Gemma 4 E2B is counted separately from its other parameters",
           "[import][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     if (row["name"] != "gemma-4-E2B") return;
@@ -154,7 +154,7 @@ TEST_CASE("DeepSeek-V3.2's indexer is stored in fp8 except for its head weights"
 // In fp8 with one-byte scales: five projections in 43 layers, and the indexer's queries in 21. In bf16: the pools of 21
 // layers (4096 x 1024 x 2, 4 x 1024) and of 20 (4096 x 512 x 2, 128 x 512), keys of 21 indexers (4096 x 256 x 2, 4 x
 // 256), weights of 64 index heads, and 64 sinks.
-TEST_CASE("DeepSeek-V4's attention is stored in fp8 except for pools, index keys, head weights and sinks",
+TEST_CASE("DeepSeek-V4's attention is stored in fp8 except pools, index keys, head weights and sinks",
           "[quantized][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     if (row["name"] != "DeepSeek-V4-Flash") return;
@@ -230,7 +230,7 @@ TEST_CASE("the training FLOPs of 2026 models equal the closed forms", "[textbook
   });
 }
 
-TEST_CASE("T5 trains on equally long sources and targets, with the FLOPs of the closed forms",
+TEST_CASE("T5's training FLOPs with equally long sources and targets match the closed forms",
           "[textbook][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
@@ -261,7 +261,7 @@ TEST_CASE("the bytes that layers of 2026 models save for backward match the stor
   });
 }
 
-TEST_CASE("two ranks of a 2026 model do one device's FLOPs, with replicated operators on both",
+TEST_CASE("FLOPs of two ranks of a 2026 model add up to one device's plus the replicated operators",
           "[contract][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;

@@ -9,7 +9,7 @@
 
 using namespace llmcalc;
 
-TEST_CASE("every preset is built in byte for byte, sorted by name", "[builtin]") {
+TEST_CASE("built-in presets equal their files byte for byte and are sorted by name", "[builtin]") {
   for (const auto presets : {builtin_models(), builtin_hardware()}) {
     CHECK(std::is_sorted(presets.begin(), presets.end(), [](auto& a, auto& b) { return a.name < b.name; }));
     const std::string folder = presets.data() == builtin_models().data() ? "models" : "hardware";

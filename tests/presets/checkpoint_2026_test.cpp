@@ -30,7 +30,7 @@ json::Value experts_config(const std::string& type, json::Value more) {
 }  // namespace
 
 // tencent/Hy3: an MTP module is the layer after the model's last.
-TEST_CASE("every tensor of a Hy3 checkpoint is counted, with its MTP module separate", "[checkpoint][families]") {
+TEST_CASE("every tensor of a Hy3 checkpoint is counted, and its MTP module separately", "[checkpoint][families]") {
   Shapes all = untied + gated("model.layers.0.mlp.");
   for (const std::string& layer : layer_names)
     all = all + norms(layer, two_norms) + attention(layer + "self_attn.") + head_norms(layer + "self_attn.");
@@ -69,7 +69,8 @@ TEST_CASE("every tensor of a Laguna checkpoint is counted", "[checkpoint][famili
 }
 
 // CohereLabs' North Mini Code and ibm-granite/granite-swash-2b
-TEST_CASE("every tensor of Cohere MoE and Granite-with-sinks checkpoints is counted", "[checkpoint][families]") {
+TEST_CASE("every tensor of Cohere MoE checkpoints and of Granite checkpoints with sinks is counted",
+          "[checkpoint][families]") {
   Shapes north = ends, granite = ends;
   for (const std::string& layer : layer_names) {
     north = north + norms(layer, {"input_layernorm"}) + attention(layer + "self_attn.") +

@@ -44,7 +44,7 @@ json::Value t5_config() {
 }  // namespace
 
 // google/flan-t5-*: "shared" is the token embedding; some files repeat it for each stack.
-TEST_CASE("T5's encoder and decoder are read, and copies of its token embedding are not counted",
+TEST_CASE("T5's encoder and decoder are read from a checkpoint without counting copies of its embedding",
           "[checkpoint][families]") {
   const Shapes all = Shapes{{"shared.weight", {V, d}}, {"lm_head.weight", {V, d}}} + t5_stack("encoder", false) +
                      t5_stack("decoder", true);
@@ -101,7 +101,8 @@ TEST_CASE("a BERT checkpoint is read as the class named in its config", "[checkp
   check_read(bert_config("bert", "BertForPreTraining", 128, 2), body + masked + pooler + pair);
 }
 
-TEST_CASE("RoBERTa's head is read, and its tied copy of the token embedding is not counted", "[checkpoint][families]") {
+TEST_CASE("RoBERTa's head is read from a checkpoint without counting its tied copy of the embedding",
+          "[checkpoint][families]") {
   const Shapes head =
       biased({{"lm_head.dense", {d, d}}}) +
       Shapes{{"lm_head.layer_norm.weight", {d}}, {"lm_head.layer_norm.bias", {d}}, {"lm_head.bias", {V}}};

@@ -21,7 +21,7 @@ TEST_CASE("Granite's dense MLPs are read from tensors named shared_mlp", "[check
 }
 
 // swiss-ai/Apertus-8B: hf activations.py, XIELUActivation registers beta and eps as buffers.
-TEST_CASE("constants of Apertus's activation are buffers", "[checkpoint][families]") {
+TEST_CASE("constants of Apertus's activation in a checkpoint are buffers, not parameters", "[checkpoint][families]") {
   Shapes all = untied, buffers;
   for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
     all = all + norms(layer, {"attention_layernorm", "feedforward_layernorm"}) + attention(layer + "self_attn.") +
@@ -37,7 +37,7 @@ TEST_CASE("constants of Apertus's activation are buffers", "[checkpoint][familie
 }
 
 // state-spaces/mamba-*-hf and mistralai/Mamba-Codestral-7B: the token embedding is called embeddings.
-TEST_CASE("Mamba's token embedding is recognized", "[checkpoint][families]") {
+TEST_CASE("Mamba's token embedding is recognized in a checkpoint", "[checkpoint][families]") {
   Shapes all{{"backbone.embeddings.weight", {V, d}}, {"backbone.norm_f.weight", {d}}};
   for (const std::string layer : {"backbone.layers.0.", "backbone.layers.1."})
     all = all + norms(layer, {"norm"}) +
@@ -77,7 +77,8 @@ json::Value gemma4_config() {
 }  // namespace
 
 // google/gemma-4-E2B: its file has unused keys and values in layers with shared ones (hf gemma4, is_kv_shared_layer).
-TEST_CASE("Gemma 4's per-layer inputs are read, and unused keys and values are not counted", "[checkpoint][families]") {
+TEST_CASE("Gemma 4's per-layer inputs are read, and its unused key and value matrices are not counted",
+          "[checkpoint][families]") {
   Shapes all = ends + Shapes{{"model.embed_tokens_per_layer.weight", {V, 4 * 8}},
                              {"model.per_layer_model_projection.weight", {4 * 8, d}},
                              {"model.per_layer_projection_norm.weight", {8}}};
@@ -105,7 +106,7 @@ TEST_CASE("Gemma 4's per-layer inputs are read, and unused keys and values are n
 }
 
 // google/gemma-4-26B-A4B: experts parallel to the dense MLP, a router with a norm and a factor per expert.
-TEST_CASE("Gemma 4's router norm and expert factors are read", "[checkpoint][families]") {
+TEST_CASE("Gemma 4's router norm and expert factors are read from a checkpoint", "[checkpoint][families]") {
   Shapes all = ends;
   for (const std::string layer : {"model.layers.0.", "model.layers.1."})
     all = all + attention(layer + "self_attn.") + gated(layer + "mlp.") +
@@ -135,7 +136,7 @@ TEST_CASE("Gemma 4's router norm and expert factors are read", "[checkpoint][fam
 }
 
 // google/gemma-3n-E2B: 4 streams; layers with shared keys and values also have matrices for them.
-TEST_CASE("Gemma 3n's streams and low-rank paths are read", "[checkpoint][families]") {
+TEST_CASE("Gemma 3n's AltUp streams and low-rank branches are read from a checkpoint", "[checkpoint][families]") {
   Shapes all = ends + Shapes{{"model.embed_tokens_per_layer.weight", {V, 2 * 8}},
                              {"model.per_layer_model_projection.weight", {2 * 8, d}},
                              {"model.per_layer_projection_norm.weight", {8}}};
@@ -171,7 +172,7 @@ TEST_CASE("Gemma 3n's streams and low-rank paths are read", "[checkpoint][famili
 }
 
 // stepfun-ai/Step-3.5-Flash: experts are named "moe.gate_proj", and the correction bias "moe.router_bias".
-TEST_CASE("Step 3.5's expert tensors are recognized", "[checkpoint][families]") {
+TEST_CASE("Step 3.5's expert tensors are recognized in a checkpoint", "[checkpoint][families]") {
   const auto layer = [](const std::string& before, Count heads) {
     return norms(before, {"input_layernorm", "post_attention_layernorm"}) + attention(before + "self_attn.", heads) +
            under(before + "self_attn.",
@@ -202,7 +203,7 @@ TEST_CASE("Step 3.5's expert tensors are recognized", "[checkpoint][families]") 
   CHECK(card.caveats == std::vector<std::string>());
 }
 
-TEST_CASE("tensor names used by a single family map to their groups", "[checkpoint][families]") {
+TEST_CASE("tensor names used by a single family map to their parameter groups", "[checkpoint][families]") {
   const auto group = [](const char* name) { return std::string(tensor_group(name, 0).name); };
   const auto counts = [](const char* name) { return tensor_group(name, 0).parameter; };
   // deepseek-ai/DeepSeek-V4

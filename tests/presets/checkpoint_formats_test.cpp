@@ -73,7 +73,7 @@ const json::Value nvfp4 = {
 
 }  // namespace
 
-TEST_CASE("a quantization block that contradicts the tensor types is rejected", "[checkpoint]") {
+TEST_CASE("a quantization config that contradicts the tensor types is rejected", "[checkpoint]") {
   const CheckpointFolder folder;
   const auto read = [&](const json::Value& block, const std::vector<WrittenTensor>& all) {
     folder.write("config.json", config_with(block).dump());
@@ -94,7 +94,7 @@ TEST_CASE("a quantization block that contradicts the tensor types is rejected", 
   CHECK(read(exl3, one_layer(in_exl3)).caveats.empty());
 }
 
-TEST_CASE("packed tensors without a quantization block are reported", "[checkpoint]") {
+TEST_CASE("packed tensors without a quantization config are reported", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", config_with({}).dump());
   const ModelCard card = load_model(write_safetensors(folder, "model.safetensors", one_layer(in_gptq)));
@@ -132,7 +132,7 @@ TEST_CASE("a GGUF file with too many tensors is rejected before they are read", 
              Catch::Contains("the header states 2000000 tensors; at most 131072 are supported"));
 }
 
-TEST_CASE("a path in an index is quoted once", "[checkpoint]") {
+TEST_CASE("the error for an invalid path in an index quotes the path once", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", config_with({}).dump());
   const std::string index =

@@ -101,7 +101,7 @@ TEST_CASE("the weights of a GGUF model take exactly as many bytes as in the file
   CHECK(weights_of(load_model(one_type)) == Bytes(7161089728 - 741056));
 }
 
-TEST_CASE("tensor-parallel ranks share a file's bytes in the proportions of its matrices", "[checkpoint]") {
+TEST_CASE("tensor-parallel ranks divide a GGUF file's matrix bytes and replicate its norms", "[checkpoint]") {
   const LlamaSizes s{.d = 1024, .layers = 8, .vocabulary = 512, .heads = 8, .kv = 8, .head_dim = 128, .ff = 2048};
   const CheckpointFolder folder;
   const ModelCard card = load_model(write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s)));
@@ -114,7 +114,7 @@ TEST_CASE("tensor-parallel ranks share a file's bytes in the proportions of its 
   CHECK(held - both <= 2 * 5);
 }
 
-TEST_CASE("decoding a token reads a file's bytes except for the token embedding", "[checkpoint]") {
+TEST_CASE("decoding a token reads all bytes of a GGUF file except the token embedding", "[checkpoint]") {
   const CheckpointFolder folder;
   const LlamaSizes s;
   const ModelCard card = load_model(write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s)));
@@ -127,7 +127,7 @@ TEST_CASE("decoding a token reads a file's bytes except for the token embedding"
   CHECK(read == Approx(static_cast<double>(weights_of(card).value) - table + row).epsilon(1e-12));
 }
 
-TEST_CASE("a GGUF file's rotary factors are weights, and a split file is one model", "[checkpoint]") {
+TEST_CASE("a GGUF file's RoPE factors count as weights, and a split file loads as one model", "[checkpoint]") {
   const CheckpointFolder folder;
   std::vector<WrittenTensor> all = gguf_llama(tiny, [](const std::string&, Count) { return "Q8_0"; });
   const Bytes without = weights_of(load_model(write_gguf(folder, "a.gguf", llama_keys(tiny), all)));
@@ -182,7 +182,7 @@ TEST_CASE("shards are found by the names in the index", "[checkpoint]") {
   }
 }
 
-TEST_CASE("a shard numbered in DeepSeek's style is found with all others", "[checkpoint]") {
+TEST_CASE("a shard numbered in DeepSeek's style is found together with all others", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
   folder.write("config.json", tiny_config().dump());
@@ -193,7 +193,7 @@ TEST_CASE("a shard numbered in DeepSeek's style is found with all others", "[che
   CHECK(weights_of(card) == Bytes(2 * parameters(card.arch).total));
 }
 
-TEST_CASE("without shards, the config is used and its bytes are compared with the index", "[checkpoint]") {
+TEST_CASE("if all shards are missing, the config is used and its bytes are compared with the index", "[checkpoint]") {
   const CheckpointFolder folder;
   const std::string config = folder.write("config.json", tiny_config().dump());
   const Count bytes = 2 * parameters(load_model(config).arch).total;
@@ -238,7 +238,7 @@ TEST_CASE("an index without tensors is rejected", "[checkpoint]") {
   CHECK_THAT(model_refusal(folder.file("model.safetensors.index.json")), Catch::Contains("\"weight_map\" is empty"));
 }
 
-TEST_CASE("a folder with two models is rejected, except for Mistral's consolidated file", "[checkpoint]") {
+TEST_CASE("a folder with two models is rejected, unless one is Mistral's consolidated file", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
   write_safetensors(folder, "model.safetensors", hf_llama(tiny, "BF16"));
@@ -274,7 +274,7 @@ TEST_CASE("a config and tensors of different models are rejected", "[checkpoint]
         "'" + path + "' contains tensors but no architecture; put the model's config.json in the same folder");
 }
 
-TEST_CASE("tensors outside the model are named with their size and not counted", "[checkpoint]") {
+TEST_CASE("tensors outside the model are reported by name and size and not counted", "[checkpoint]") {
   const CheckpointFolder folder;
   folder.write("config.json", tiny_config().dump());
   std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
@@ -292,7 +292,7 @@ TEST_CASE("tensors outside the model are named with their size and not counted",
   CHECK(card.media_encoders.bytes() == Bytes(400));
 }
 
-TEST_CASE("an unrecognized tensor explains at most as many missing parameters as it has elements", "[checkpoint]") {
+TEST_CASE("an unrecognized tensor can account for no more missing parameters than it has elements", "[checkpoint]") {
   const CheckpointFolder folder;
   const auto refused = [&](Count mlp_width, Count strange) {
     json::Value config = tiny_config();
@@ -309,7 +309,7 @@ TEST_CASE("an unrecognized tensor explains at most as many missing parameters as
   CHECK(refused(500, 7));  // the file has more parameters than the config
 }
 
-TEST_CASE("tensors of a vision encoder that the config describes cause no caveat", "[checkpoint][towers]") {
+TEST_CASE("tensors of a vision encoder described in the config cause no caveat", "[checkpoint][towers]") {
   const CheckpointFolder folder;
   json::Value config = {{"model_type", "llava"}, {"text_config", tiny_config()}};
   config["vision_config"] = {{"model_type", "pixtral"},
@@ -334,7 +334,7 @@ TEST_CASE("tensors of a vision encoder that the config describes cause no caveat
         Bytes(2 * (media_encoder + 1 + projector)));
 }
 
-TEST_CASE("a quantized folder has the formats of its config and the bytes of its files", "[checkpoint]") {
+TEST_CASE("a quantized model folder has the formats of its config and the bytes of its files", "[checkpoint]") {
   const CheckpointFolder folder;
   json::Value config = tiny_config();
   config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
@@ -353,7 +353,7 @@ TEST_CASE("a quantized folder has the formats of its config and the bytes of its
   CHECK(weights_of(card) == held);
 }
 
-TEST_CASE("tensor names map to their groups", "[checkpoint]") {
+TEST_CASE("checkpoint tensor names map to their parameter groups", "[checkpoint]") {
   const auto group = [](const char* name) { return std::string(tensor_group(name, 4).name); };
   CHECK(group("model.layers.3.self_attn.q_norm.weight") == "norm");
   CHECK(group("model.layers.3.mlp.experts.7.down_proj.weight") == "experts");
@@ -396,7 +396,7 @@ TEST_CASE("a model is rejected if one of its components has no tensors", "[check
              Catch::Contains("parameters of attention versus none"));
 }
 
-TEST_CASE("a bare or scoring model has no LM head", "[checkpoint]") {
+TEST_CASE("a base model or a scoring model has no LM head", "[checkpoint]") {
   const CheckpointFolder folder;
   json::Value config = tiny_config();
   std::vector<WrittenTensor> all;
@@ -422,7 +422,7 @@ TEST_CASE("a bare or scoring model has no LM head", "[checkpoint]") {
   CHECK_THAT(sentence([&] { read("LlamaForCausalLM"); }), Catch::Contains("parameters of lm_head versus none"));
 }
 
-TEST_CASE("a quantization block is compared with the tensors", "[checkpoint]") {
+TEST_CASE("a quantization config is compared with the tensors", "[checkpoint]") {
   const CheckpointFolder folder;
   json::Value config = tiny_config();
   config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
@@ -440,7 +440,7 @@ TEST_CASE("a quantization block is compared with the tensors", "[checkpoint]") {
                                                   "block versus bf16, which is used"});
 }
 
-TEST_CASE("a config.json next to a GGUF file must describe the same model, and can explain an unknown one",
+TEST_CASE("a config.json next to a GGUF file must match it, and defines an architecture unknown to GGUF",
           "[checkpoint]") {
   const CheckpointFolder folder;
   const auto type_of = [](const std::string&, Count) { return "Q8_0"; };

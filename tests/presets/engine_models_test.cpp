@@ -64,7 +64,7 @@ constexpr AttentionFlops conventions[] = {AttentionFlops::full, AttentionFlops::
 
 }  // namespace
 
-TEST_CASE("every shipped model has its published parameters by component", "[golden][engine]") {
+TEST_CASE("every shipped model has the published parameter count of each component", "[golden][engine]") {
   for (const Facts& f : facts) {
     CAPTURE(std::string(f.name));
     const Parameters p = parameters(load_model(f.name).arch);
@@ -79,7 +79,7 @@ TEST_CASE("every shipped model has its published parameters by component", "[gol
   }
 }
 
-TEST_CASE("every shipped model caches its published number of elements per token", "[golden][engine]") {
+TEST_CASE("every shipped model caches the published number of elements per token", "[golden][engine]") {
   for (const Facts& f : facts) {
     CAPTURE(std::string(f.name));
     const Arch a = load_model(f.name).arch;
@@ -278,7 +278,7 @@ TEST_CASE("every layer with attention and an MLP saves the bytes of its closed f
   });
 }
 
-TEST_CASE("memory of a training step adds up for every model under every plan", "[contract][engine]") {
+TEST_CASE("training memory is the sum of its parts for every model and recomputation mode", "[contract][engine]") {
   for_each_model([](const Arch& a) {
     Bytes last;
     for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
@@ -301,7 +301,7 @@ TEST_CASE("memory of a training step adds up for every model under every plan", 
 /// train_gpt2.cu (karpathy/llm.c f1e2ace), fill_in_activation_sizes: the tensor "output" of B T max(3C, NH T, Vp)
 /// floatX elements, here with Vp, has the logits and, after fused_classifier, their gradient. Vp: 50257 padded to
 /// 50304.
-TEST_CASE("GPT-2 124M's logits in the compute format are as large as in llm.c", "[contract][engine]") {
+TEST_CASE("GPT-2 124M's logits in the compute format take as many bytes as in llm.c", "[contract][engine]") {
   Arch a = load_model("gpt-2-124m").arch;
   a.vocabulary = 50304;
   Plan p;
@@ -366,7 +366,8 @@ bool shares_groups(const Arch& a) {
 
 }  // namespace
 
-TEST_CASE("two ranks of every model do one device's FLOPs, with replicated operators on both", "[contract][engine]") {
+TEST_CASE("FLOPs of two ranks of every model add up to one device's plus the replicated operators",
+          "[contract][engine]") {
   for_each_model([](const Arch& a) {
     if (flaw(a, {.tp = 2}) != LayoutFlaw::none || a.vocabulary % 2 != 0) return;
     const auto any_operator = [](const Op&) { return true; };

@@ -6,7 +6,7 @@
 using llmcalc::import::Expression;
 using llmcalc::import::ExpressionError;
 
-TEST_CASE("a regular expression matches the same strings as in Python's re", "[expression]") {
+TEST_CASE("a regular expression matches the same strings as Python's re module", "[expression]") {
   struct Row {
     const char *pattern, *text;
     bool begins, within;
@@ -29,7 +29,7 @@ TEST_CASE("a regular expression matches the same strings as in Python's re", "[e
   CHECK(Expression(row.pattern).within(row.text) == row.within);
 }
 
-TEST_CASE("no regular expression runs for long, and an invalid one is rejected", "[expression]") {
+TEST_CASE("regular expressions have a step limit, and invalid ones are rejected", "[expression]") {
   const std::string text(200, 'a');
   CHECK_FALSE(Expression("(a+)+$b").begins(text));
   CHECK_FALSE(Expression("(.*)*(.*)*(.*)*x").within(text));

@@ -20,7 +20,7 @@ Tensors untied(Count vocabulary, Count hidden) {
 }
 Tensors tied(Count vocabulary, Count hidden) { return {{"embed_tokens", {vocabulary, hidden}}, {"norm", {hidden}}}; }
 
-/// A list with one word per layer: `one` in the layers where (i + shift) is a multiple of `step`, `other` elsewhere.
+/// A list with one term per layer: `one` in the layers where (i + shift) is a multiple of `step`, `other` elsewhere.
 json::Value words(Count layers, Count step, Count shift, const char* one, const char* other) {
   json::Value list = json::Value::array();
   for (Count i = 0; i < layers; ++i) list.push_back((i + shift) % step == 0 ? one : other);
@@ -99,7 +99,8 @@ json::Value gemma_12b() {
 
 // The published files have 298786155776 parameters: 295033528320 of the model, 3752612096 of its MTP module, and a bias
 // per expert in 80 layers.
-TEST_CASE("Hy3's parameter count matches its modules, and its files also contain the MTP module", "[import][family]") {
+TEST_CASE("Hy3's parameter count matches its tensor shapes, and its MTP module is counted separately",
+          "[import][family]") {
   const Tensors attention = together({projections(4096, 64, 8, 128), qk_norms(128), {{"norms", {4096}, 2}}});
   const Tensors experts = together({routed(4096, 192, 1536), gated_mlp("shared_mlp", 4096, 1536)});
   const Arch a = check_tensors(hy3,
@@ -117,7 +118,8 @@ TEST_CASE("Hy3's parameter count matches its modules, and its files also contain
   CHECK(imported(small("hy_v3", R"("enable_moe_fp32_combine": true)")).unknown_keys.empty());
 }
 
-TEST_CASE("Laguna's parameter count matches its modules, with more heads in layers with windows", "[import][family]") {
+TEST_CASE("Laguna's parameter count matches its tensor shapes, with more heads in sliding-window layers",
+          "[import][family]") {
   const auto attention = [](Count heads) {
     return together({projections(2048, heads, 8, 128), {{"g_proj", {heads, 2048}}}, qk_norms(128)});
   };
@@ -134,7 +136,7 @@ TEST_CASE("Laguna's parameter count matches its modules, with more heads in laye
   CHECK(cache_elements_per_token(a) == 40 * 2 * 8 * 128);
 }
 
-TEST_CASE("Laguna and Mellum accept either list of layers without experts", "[import][family]") {
+TEST_CASE("Laguna and Mellum accept mlp_only_layers unless mlp_layer_types contradicts it", "[import][family]") {
   for (const char* type : {"laguna", "mellum"}) {
     INFO(type);
     const auto sparse = [&](const char* more) { return arch(small(type, more)).moe.layers; };
@@ -146,7 +148,7 @@ TEST_CASE("Laguna and Mellum accept either list of layers without experts", "[im
   }
 }
 
-TEST_CASE("Laguna's heads, windows and gates follow its lists, and unsupported settings are rejected",
+TEST_CASE("Laguna's heads, windows and gates follow per-layer lists; unsupported settings are rejected",
           "[import][family]") {
   const Arch a = arch(small("laguna", R"("head_dim": 16, "sliding_window": 8, "gating": "per-element",
     "num_attention_heads_per_layer": [6, 4, 6, 4, 6, 4, 6, 8], "layer_types": ["full_attention", "sliding_attention",
@@ -175,7 +177,7 @@ TEST_CASE("Laguna's heads, windows and gates follow its lists, and unsupported s
         AttentionGate::per_channel);
 }
 
-TEST_CASE("Mellum 2's parameter count matches its modules, with a full layer after three with windows",
+TEST_CASE("Mellum 2's parameter count matches its tensor shapes, with full attention in one of four layers",
           "[import][family]") {
   const Tensors layer =
       together({projections(2304, 32, 4, 128), qk_norms(128), routed(2304, 64, 896), {{"norms", {2304}, 2}}});
@@ -185,7 +187,8 @@ TEST_CASE("Mellum 2's parameter count matches its modules, with a full layer aft
   CHECK_FALSE(a.moe.router_correction);
 }
 
-TEST_CASE("North Mini's parameter count matches its modules, with experts parallel to attention", "[import][family]") {
+TEST_CASE("North Mini's parameter count matches its tensor shapes, with experts parallel to attention",
+          "[import][family]") {
   const Tensors layer = together({projections(2048, 32, 4, 128), {{"input_layernorm", {2048}}}});
   const Arch a = check_tensors(north_mini,
                                together({in_layers(49, layer), in_layers(48, routed(2048, 128, 768)),
@@ -211,7 +214,7 @@ TEST_CASE("Cohere's experts and windows follow the config's lists or its number 
 }
 
 // ibm-granite/granite-swash-2b: the defaults of its config class.
-TEST_CASE("the parameter count of Granite with sinks matches its modules, with one full layer in four",
+TEST_CASE("Granite with sinks matches its tensor shapes, with full attention in one of four layers",
           "[import][family]") {
   const Tensors layer =
       together({projections(2560, 20, 4, 128), gated_mlp("mlp", 2560, 8192), {{"sinks", {20}}, {"norms", {2560}, 2}}});
@@ -226,7 +229,7 @@ TEST_CASE("the parameter count of Granite with sinks matches its modules, with o
   CHECK(experts.local == LocalAttention{{8}, others_of(8, {0, 4})});
 }
 
-TEST_CASE("the parameter count of Gemma 4 12B's text model matches its modules", "[import][family]") {
+TEST_CASE("the parameter count of Gemma 4 12B's text model matches its tensor shapes", "[import][family]") {
   const Tensors slide = together({projections(3840, 16, 8, 256), qk_norms(256)});
   const Tensors full = {
       {"q_proj", {16 * 512, 3840}}, {"k_proj", {512, 3840}}, {"o_proj", {3840, 16 * 512}}, {"q, k_norm", {512}, 2}};
@@ -240,7 +243,7 @@ TEST_CASE("the parameter count of Gemma 4 12B's text model matches its modules",
 }
 
 // configuration_gemma4.py: "Last layer must use full_attention".
-TEST_CASE("Gemma 4's last layer has full attention for any list of layers", "[import][family]") {
+TEST_CASE("Gemma 4's last layer has full attention whatever its layer_types list states", "[import][family]") {
   const auto full = [](const std::string& more) {
     const Arch a = arch(small("gemma4_unified_text", R"("head_dim": 16, "global_head_dim": 32)" + more));
     LayerSet wide;
@@ -256,7 +259,8 @@ TEST_CASE("Gemma 4's last layer has full attention for any list of layers", "[im
 }
 
 // transformers 5 saves the heads of full layers by layer number.
-TEST_CASE("Gemma 4's per-layer head settings of full layers are read or rejected", "[import][family]") {
+TEST_CASE("Gemma 4's per-layer head settings are read if all full-attention layers have the same values",
+          "[import][family]") {
   json::Value saved = gemma_12b();
   saved.erase("global_head_dim");
   saved.erase("num_global_key_value_heads");
@@ -276,7 +280,7 @@ TEST_CASE("Gemma 4's per-layer head settings of full layers are read or rejected
 }
 
 // meta-models/Muse-Glimmer-30B, the text model: the defaults of its config class.
-TEST_CASE("the parameter count of Muse Glimmer's text model matches its modules", "[import][family]") {
+TEST_CASE("the parameter count of Muse Glimmer's text model matches its tensor shapes", "[import][family]") {
   const Tensors layer = together({projections(6656, 32, 2, 128),
                                   gated_mlp("mlp", 6656, 19968),
                                   {{"gate_proj", {32 * 128, 6656}}, {"norms", {6656}, 4}}});
@@ -288,14 +292,15 @@ TEST_CASE("the parameter count of Muse Glimmer's text model matches its modules"
 }
 
 // naver-hyperclovax/HyperCLOVAX-SEED-Think-14B has both norms.
-TEST_CASE("HyperCLOVA X is Granite with norms after each half, unless these are disabled", "[import][family]") {
+TEST_CASE("HyperCLOVA X imports as Granite with a norm after each sub-layer unless these are disabled",
+          "[import][family]") {
   CHECK(arch(small("hyperclovax", "")).norms_per_layer == 4);
   CHECK(arch(small("hyperclovax", R"("use_post_norm": true)")).norm_placement == NormPlacement::both);
   CHECK(arch(small("hyperclovax", R"("use_post_norm": false)")) == arch(small("granite", "")));
 }
 
 // karpathy/nanochat-d32
-TEST_CASE("nanochat's parameter count matches its modules, which consist only of matrices", "[import][family]") {
+TEST_CASE("nanochat's parameter count matches its tensor shapes, which are all matrices", "[import][family]") {
   const Tensors layer = {{"q, k, v, o_proj", {2048, 2048}, 4}, {"fc", {8192, 2048}}, {"proj", {2048, 8192}}};
   const Arch a = check_tensors(R"({"model_type": "nanochat", "vocab_size": 65536, "hidden_size": 2048,
     "intermediate_size": 8192, "num_hidden_layers": 32, "num_attention_heads": 16, "num_key_value_heads": 16,
@@ -306,7 +311,7 @@ TEST_CASE("nanochat's parameter count matches its modules, which consist only of
 }
 
 // sarvamai/sarvam-30b and sarvam-105b: the defaults of their config classes.
-TEST_CASE("parameter counts of Sarvam's models match their modules", "[import][family]") {
+TEST_CASE("parameter counts of Sarvam's models match their tensor shapes", "[import][family]") {
   const Tensors experts = together({routed(4096, 128, 1024), gated_mlp("shared_experts", 4096, 1024)});
   const Arch a = check_tensors(
       part(R"({"model_type": "sarvam_moe"})"),
@@ -324,7 +329,7 @@ TEST_CASE("parameter counts of Sarvam's models match their modules", "[import][f
                 106031763456);
 }
 
-TEST_CASE("HunyuanOCR's text model is the dense Hunyuan, tied by default", "[import][family]") {
+TEST_CASE("HunyuanOCR's text model imports as a dense Hunyuan with a tied head by default", "[import][family]") {
   const Arch a = arch(small("hunyuan_vl", R"("vision_config": {"hidden_size": 32})"));
   Arch dense = arch(small("hunyuan_v1_dense", R"("tie_word_embeddings": true)"));
   CHECK(a == dense);
@@ -332,7 +337,8 @@ TEST_CASE("HunyuanOCR's text model is the dense Hunyuan, tied by default", "[imp
   CHECK_FALSE(imported(small("hunyuan_vl", R"("vision_config": {"hidden_size": 32})")).caveats.empty());
 }
 
-TEST_CASE("MiniCPM 4 is a tied Llama, with a caveat on how sparse attention is counted", "[import][family]") {
+TEST_CASE("MiniCPM 4 imports as a Llama with a tied head, with a caveat about its sparse attention",
+          "[import][family]") {
   CHECK(arch(small("minicpm4", "")) == arch(small("llama", R"("tie_word_embeddings": true)")));
   for (const char* type : {"minicpm4", "minicpm"}) {
     const ModelCard sparse = imported(small(type, R"("sparse_config": {"topk": 64})"));
@@ -343,7 +349,7 @@ TEST_CASE("MiniCPM 4 is a tied Llama, with a caveat on how sparse attention is c
 }
 
 // Tele-AI/TeleChat3-36B-Thinking
-TEST_CASE("TeleChat 3's parameter count matches its modules, which are a Llama's", "[import][family]") {
+TEST_CASE("TeleChat 3's parameter count matches its tensor shapes, which are those of a Llama", "[import][family]") {
   const Tensors layer =
       together({projections(6144, 48, 8, 128), gated_mlp("mlp", 6144, 24576), {{"norms", {6144}, 2}}});
   check_tensors(R"({"architectures": ["Telechat3ForCausalLM"], "attention_bias": false, "head_dim": 128,
@@ -357,7 +363,7 @@ TEST_CASE("TeleChat 3's parameter count matches its modules, which are a Llama's
 }
 
 // FreedomIntelligence/openPangu-Embedded-7B
-TEST_CASE("openPangu Embedded's parameter count matches its modules, with biases only in attention",
+TEST_CASE("openPangu Embedded's parameter count matches its tensor shapes, with biases only in attention",
           "[import][family]") {
   const Tensors layer =
       together({projections(4096, 32, 8, 128),
@@ -370,7 +376,7 @@ TEST_CASE("openPangu Embedded's parameter count matches its modules, with biases
 }
 
 // inclusionAI/LLaDA2.0-mini and LLaDA-MoE-7B-A1B-Base
-TEST_CASE("parameter counts of LLaDA's mixtures match their modules", "[import][family]") {
+TEST_CASE("parameter counts of LLaDA's MoE models match their tensor shapes", "[import][family]") {
   const Tensors layer = together({projections(2048, 16, 4, 128), qk_norms(128), {{"norms", {2048}, 2}}});
   const Tensors experts = together({routed(2048, 256, 512), gated_mlp("shared_experts", 2048, 512)});
   const std::string blocks = R"({"first_k_dense_replace": 1, "head_dim": 128, "hidden_act": "silu",
@@ -402,7 +408,7 @@ TEST_CASE("parameter counts of LLaDA's mixtures match their modules", "[import][
             .moe.layers == LayerSet::every(1, 1, 8));
 }
 
-TEST_CASE("SDAR is Qwen 3 with a caveat that it generates blocks", "[import][family]") {
+TEST_CASE("SDAR imports as Qwen 3 with a caveat that it generates block by block", "[import][family]") {
   CHECK(arch(small("sdar", "")) == arch(small("qwen3", "")));
   CHECK(arch(small("sdar_moe", R"("num_experts": 4, "num_experts_per_tok": 2)")) ==
         arch(small("qwen3_moe", R"("num_experts": 4, "num_experts_per_tok": 2)")));
@@ -410,8 +416,7 @@ TEST_CASE("SDAR is Qwen 3 with a caveat that it generates blocks", "[import][fam
 }
 
 // The defaults of its config class: layers 0, 3, ... are full, the others have windows of 64 tokens.
-TEST_CASE("the parameter count of ModernBERT's decoder matches its modules, with a dense layer in the head",
-          "[import][family]") {
+TEST_CASE("ModernBERT's decoder matches its tensor shapes, with a dense layer in the head", "[import][family]") {
   const Tensors layer = {
       {"q, k, v, Wo", {768, 768}, 4}, {"Wi", {2 * 1152, 768}}, {"Wo", {768, 1152}}, {"mlp_norm", {768}}};
   const Arch a = check_tensors(

@@ -81,7 +81,7 @@ Tensors layer(Count hidden, Count heads, Count kv_heads, Count head_dim, Count w
 
 }  // namespace
 
-TEST_CASE("VaultGemma's parameter count matches its modules, with two norms per layer", "[import][family]") {
+TEST_CASE("VaultGemma's parameter count matches its tensor shapes, with two norms per layer", "[import][family]") {
   const Arch a = check_tensors(
       vaultgemma,
       together({in_layers(26, layer(1152, 4, 4, 256, 6912)), {{"embed_tokens", {256000, 1152}}, {"norm", {1152}}}}),
@@ -92,7 +92,8 @@ TEST_CASE("VaultGemma's parameter count matches its modules, with two norms per 
   CHECK(arch(small("gemma2", "")).norms_per_layer == 4);  // its layers have two more norms
 }
 
-TEST_CASE("Youtu-LLM's parameter count matches its modules, with latent attention and dense MLPs", "[import][family]") {
+TEST_CASE("Youtu-LLM's parameter count matches its tensor shapes, with latent attention and dense MLPs",
+          "[import][family]") {
   const Tensors each = {{"q_a_proj", {1536, 2048}},     {"q_a_layernorm", {1536}},
                         {"q_b_proj", {16 * 192, 1536}}, {"kv_a_proj_with_mqa", {512 + 64, 2048}},
                         {"kv_a_layernorm", {512}},      {"kv_b_proj", {16 * (128 + 128), 512}},
@@ -105,7 +106,7 @@ TEST_CASE("Youtu-LLM's parameter count matches its modules, with latent attentio
   CHECK_FALSE(a.has_experts());
 }
 
-TEST_CASE("PLaMo's parameter count matches its modules, with one norm per layer", "[import][family]") {
+TEST_CASE("PLaMo's parameter count matches its tensor shapes, with one norm per layer", "[import][family]") {
   const Tensors each = together({projections(5120, 40, 5, 128), gated_mlp("mlp", 5120, 16640), {{"norm", {5120}}}});
   const Arch a = check_tensors(
       plamo,
@@ -138,7 +139,7 @@ TEST_CASE("masked diffusion models are imported as bidirectional Llama and Qwen 
   CHECK_THAT(refusal(small("llada", R"("block_type": "sequential")")), Catch::Contains("only llama is supported"));
 }
 
-TEST_CASE("T5Gemma's parameter count matches its modules, with an encoder and a decoder", "[import][family]") {
+TEST_CASE("T5Gemma's parameter count matches the tensor shapes of its encoder and decoder", "[import][family]") {
   const Tensors own = together({layer(2304, 8, 4, 256, 9216), {{"post_layernorms", {2304}, 2}}});
   const Tensors cross = together({projections(2304, 8, 4, 256), {{"cross_attn_layernorms", {2304}, 2}}});
   const Tensors all = together({in_layers(26, own),
@@ -162,8 +163,7 @@ TEST_CASE("T5Gemma's parameter count matches its modules, with an encoder and a 
   CHECK_THAT(refusal(R"({"model_type": "t5gemma"})"), Catch::Contains("\"encoder\" is missing"));
 }
 
-TEST_CASE("parameter counts of CWM, Helium and Jais 2 match their modules, with their config classes' sizes",
-          "[import][family]") {
+TEST_CASE("parameter counts of CWM, Helium and Jais 2 match their tensor shapes", "[import][family]") {
   const auto ends = [](Count vocabulary, Count hidden) {
     return Tensors{{"embed_tokens", {vocabulary, hidden}}, {"lm_head", {vocabulary, hidden}}, {"norm", {hidden}}};
   };
@@ -201,7 +201,8 @@ TEST_CASE("parameter counts of CWM, Helium and Jais 2 match their modules, with 
 }
 
 // 2412820480: all tensors of microsoft/bitnet-b1.58-2B-4T-bf16.
-TEST_CASE("BitNet's parameter count matches its modules, with norms before the last matrices", "[import][family]") {
+TEST_CASE("BitNet's parameter count matches its tensor shapes, with norms before the output projections",
+          "[import][family]") {
   const Tensors each = together({layer(2560, 20, 5, 128, 6912), {{"attn_sub_norm", {2560}}, {"ffn_sub_norm", {6912}}}});
   const Arch a = check_tensors(
       bitnet, together({in_layers(30, each), {{"embed_tokens", {128256, 2560}}, {"norm", {2560}}}}), 2412820480);
@@ -224,7 +225,7 @@ Tensors gpt_layer(Count hidden, Count width) {
 }  // namespace
 
 // microsoft/biogpt, facebook/xglm-564M, Salesforce/ctrl
-TEST_CASE("parameter counts of BioGPT, XGLM and CTRL match their modules", "[import][family]") {
+TEST_CASE("parameter counts of BioGPT, XGLM and CTRL match their tensor shapes", "[import][family]") {
   check_tensors(R"({"model_type": "biogpt", "vocab_size": 42384, "hidden_size": 1024, "num_hidden_layers": 24,
     "num_attention_heads": 16, "intermediate_size": 4096, "hidden_act": "gelu", "max_position_embeddings": 1024,
     "layerdrop": 0.0, "scale_embedding": true})",

@@ -93,7 +93,7 @@ Tensors narrow_embedding(Count vocabulary, Count width, Count hidden) {
 
 }  // namespace
 
-TEST_CASE("EuroBERT's parameter count matches its modules, with and without a head", "[import][family]") {
+TEST_CASE("EuroBERT's parameter count matches its tensor shapes, with and without a head", "[import][family]") {
   const Tensors layer =
       together({projections(768, 12, 12, 64), gated_mlp("mlp", 768, 3072), {{"layernorms", {768}, 2}}});
   const Tensors body = together({in_layers(12, layer), {{"embed_tokens", {128256, 768}}, {"norm", {768}}}});
@@ -108,7 +108,7 @@ TEST_CASE("EuroBERT's parameter count matches its modules, with and without a he
 }
 
 // 136731648: the published total of its checkpoint.
-TEST_CASE("NomicBERT's parameter count matches its modules, with RoPE and a gated MLP", "[import][family]") {
+TEST_CASE("NomicBERT's parameter count matches its tensor shapes, with RoPE and a gated MLP", "[import][family]") {
   const Tensors layer =
       together({projections(768, 12, 12, 64), gated_mlp("mlp", 768, 3072), {{"norm1, norm2", {768}, 4}}});
   const Tensors body = together(
@@ -126,7 +126,7 @@ TEST_CASE("NomicBERT's parameter count matches its modules, with RoPE and a gate
   CHECK_THAT(refusal(nomic("NomicBertModel", R"(, "num_experts": 8)")), Catch::Contains("share one bias"));
 }
 
-TEST_CASE("NomicBERT's switches are read, and unsupported variants are rejected", "[import][family]") {
+TEST_CASE("NomicBERT's config switches are read, and unsupported variants are rejected", "[import][family]") {
   const auto switched = [](const std::string& key, const std::string& from, const std::string& to) {
     std::string all = nomic("NomicBertModel");
     const std::string said = "\"" + key + "\": ";
@@ -143,7 +143,8 @@ TEST_CASE("NomicBERT's switches are read, and unsupported variants are rejected"
 }
 
 // 434139136: the published total of its checkpoint.
-TEST_CASE("GTE's parameter count matches its modules, with an MLP bias only on the last matrix", "[import][family]") {
+TEST_CASE("GTE's parameter count matches its tensor shapes, with an MLP bias only in the down-projection",
+          "[import][family]") {
   const Tensors each = together({projections(1024, 16, 16, 64),
                                  gated_mlp("mlp", 1024, 4096),
                                  {{"biases of q, k, v, o, down_proj", {1024}, 5}, {"attn_ln, mlp_ln", {1024}, 4}}});
@@ -156,7 +157,7 @@ TEST_CASE("GTE's parameter count matches its modules, with an MLP bias only on t
   CHECK(a.head == ModelHead{.kind = HeadKind::none});
 }
 
-TEST_CASE("GTE's config selects norms and positions", "[import][family]") {
+TEST_CASE("GTE's config selects its norms and its position encoding", "[import][family]") {
   const auto with = [](const std::string& more) { return arch(small("new", more)); };
   CHECK(with("").norm == NormKind::layer_norm);
   CHECK(with(R"("layer_norm_type": "rms_norm")").norm == NormKind::rms_norm);
@@ -168,7 +169,8 @@ TEST_CASE("GTE's config selects norms and positions", "[import][family]") {
 }
 
 // 109486464: the published total of its checkpoint minus 514 position_ids, which are a buffer.
-TEST_CASE("MPNet's parameter count matches its modules, with both learned and relative positions", "[import][family]") {
+TEST_CASE("MPNet's parameter count matches its tensor shapes, with learned and relative positions",
+          "[import][family]") {
   const Tensors each = together({projections(768, 12, 12, 64),
                                  {{"biases of q, k, v, o, output", {768}, 5},
                                   {"intermediate", {3072, 768}},
@@ -190,7 +192,7 @@ TEST_CASE("MPNet's parameter count matches its modules, with both learned and re
 }
 
 // 11683584: the parameters of transformers' AlbertModel.
-TEST_CASE("ALBERT's parameter count matches one layer and a narrow embedding", "[import][family]") {
+TEST_CASE("ALBERT's parameter count covers its shared layer once, and a narrow embedding", "[import][family]") {
   const Tensors body = together({bert_layer(768, 3072), narrow_embedding(30000, 128, 768)});
   const Arch a =
       check_tensors(albert("AlbertModel"), together({body, {{"pooler", {768, 768}}, {"its bias", {768}}}}), 11683584);
@@ -213,7 +215,7 @@ TEST_CASE("ALBERT's layer groups run one after the other", "[import][family]") {
   CHECK((both.kind == HeadKind::masked_token && both.pooler && both.sentence_pair));
 }
 
-TEST_CASE("the parameter count of ELECTRA's small models matches a narrow embedding", "[import][family]") {
+TEST_CASE("the parameter count of small ELECTRA models includes a narrow embedding", "[import][family]") {
   const Tensors body = together({in_layers(12, bert_layer(256, 1024)), narrow_embedding(30522, 128, 256)});
   check_tensors(electra_small("ElectraModel"), body, 13483008);
 }

@@ -69,7 +69,7 @@ json::Value sala() {
 
 }  // namespace
 
-TEST_CASE("Ring-mini-linear's parameter count matches its modules, with one softmax layer in five",
+TEST_CASE("Ring-mini-linear's parameter count matches its tensor shapes, with one softmax layer in five",
           "[import][family]") {
   const Tensors full = together({projections(2048, 16, 4, 128), qk_norms()});
   const Arch a = check_tensors(
@@ -80,7 +80,7 @@ TEST_CASE("Ring-mini-linear's parameter count matches its modules, with one soft
   CHECK(cache_elements_per_token(a) == 4 * 2 * 4 * 128);
 }
 
-TEST_CASE("Ling 2.5's parameter count matches its modules, with latent attention in one of eight layers",
+TEST_CASE("Ling 2.5's parameter count matches its tensor shapes, with latent attention in one of 8 layers",
           "[import][family]") {
   const Tensors latent = {{"q_a_proj", {1536, 8192}},     {"q_a_layernorm", {1536}},
                           {"q_b_proj", {64 * 192, 1536}}, {"kv_a_proj_with_mqa", {512 + 64, 8192}},
@@ -95,7 +95,7 @@ TEST_CASE("Ling 2.5's parameter count matches its modules, with latent attention
   CHECK(a.mtp.mixer_of == 79);
 }
 
-TEST_CASE("layers after Ling's last whole group have softmax attention", "[import]") {
+TEST_CASE("layers after Ling's last complete group have softmax attention", "[import]") {
   const auto linear = [](const std::string& more) {
     return arch(small("bailing_moe_linear", R"("first_k_dense_replace": 8, "layer_group_size": )" + more))
         .linear_layers;
@@ -111,7 +111,7 @@ TEST_CASE("layers after Ling's last whole group have softmax attention", "[impor
              Catch::Contains("are keys of Ling 3"));
 }
 
-TEST_CASE("MiniCPM-SALA's parameter count matches its modules, with gates in all layers", "[import][family]") {
+TEST_CASE("MiniCPM-SALA's parameter count matches its tensor shapes, with gates in all layers", "[import][family]") {
   const Tensors softmax = together({projections(4096, 32, 2, 128), {{"o_gate", {4096, 4096}}}});
   const Tensors each = together({gated_mlp("mlp", 4096, 16384), {{"layernorms", {4096}, 2}}});
   const Arch a =
@@ -134,7 +134,7 @@ TEST_CASE("MiniCPM-SALA's parameter count matches its modules, with gates in all
   CHECK_THAT(refusal(without.dump()), Catch::Contains("one entry per layer"));
 }
 
-TEST_CASE("q and k norms are counted in lightning layers as in softmax layers", "[import]") {
+TEST_CASE("q and k norms are counted in lightning-attention layers as in softmax layers", "[import]") {
   const auto vectors = [](const char* norms) {
     Arch a = arch(small("bailing_moe_linear",
                         R"("layer_group_size": 4, "first_k_dense_replace": 8, "use_qk_norm": )" + std::string(norms)));

@@ -95,7 +95,7 @@ std::string tiny(const Blocks& known, const std::string& pattern) { return confi
 }  // namespace
 
 // 49,867,145,216: huggingface.co/nvidia/Llama-3_3-Nemotron-Super-49B-v1, published total.
-TEST_CASE("Nemotron Super's parameter count matches its modules, layer by layer", "[import][family]") {
+TEST_CASE("Nemotron Super's parameter count matches the tensor shapes of each layer", "[import][family]") {
   const Tensors all = together({ends(8192), attentions(49, 8192, 64), mlps(49, 8192, 28672), mlps(10, 8192, 7168),
                                 mlps(8, 8192, 5632), mlps(6, 8192, 14336), mlps(6, 8192, 2816), mlps(1, 8192, 17920)});
   const Arch a = check_tensors(super, all, 49867145216);
@@ -106,7 +106,7 @@ TEST_CASE("Nemotron Super's parameter count matches its modules, layer by layer"
   CHECK(cache_elements_per_token(a) == 49 * 2 * 8 * 128);
 }
 
-TEST_CASE("Nemotron Ultra's empty layers are left out, and its MLPs have twelve different widths", "[import][family]") {
+TEST_CASE("Nemotron Ultra's empty layers are skipped, and its MLPs have twelve different widths", "[import][family]") {
   std::vector<Tensors> all{ends(16384), attentions(64, 16384, 128)};
   for (const auto& [width, layers] : std::map<Count, Count>{{5376, 1},
                                                             {10752, 1},
@@ -144,7 +144,7 @@ TEST_CASE("Nemotron-NAS layers may differ in KV heads and lack attention or an M
   CHECK(cache_elements_per_token(a) == 2 * 8 * (2 * 4 + 2 * 2 + 1));
 }
 
-TEST_CASE("a Nemotron-NAS MLP is 2/3 of its factor wide, rounded up to 256, or has a stated width",
+TEST_CASE("a Nemotron-NAS MLP is 2/3 x factor x hidden wide, rounded up to 256, unless a width is stated",
           "[import][family]") {
   const auto width = [](double factor) { return arch(tiny({{'a', {8, factor}}}, "a")).mlp_width; };
   CHECK(width(6) == 256);    // 2 x 6 x 64 / 3 = 256

@@ -93,7 +93,7 @@ std::string small_mamba2(const std::string& more) {
 
 }  // namespace
 
-TEST_CASE("Codestral Mamba's parameter count matches its modules", "[import][family]") {
+TEST_CASE("Codestral Mamba's parameter count matches its tensor shapes", "[import][family]") {
   const Tensors layer = together({{{"norm", {4096}}}, mamba2_mixer(4096, 128, 64, 8, 128)});
   const Arch a = check_tensors(
       codestral,
@@ -103,7 +103,8 @@ TEST_CASE("Codestral Mamba's parameter count matches its modules", "[import][fam
   CHECK(a.recurrent.chunk == 256);
 }
 
-TEST_CASE("a Mamba-2 model's heads make up its channels, and its projections have no bias", "[import][family]") {
+TEST_CASE("a Mamba-2 config is rejected if its heads do not cover its channels or it has projection biases",
+          "[import][family]") {
   CHECK_FALSE(arch(small_mamba2("")).tied_head);
   CHECK(arch(small_mamba2(R"("tie_word_embeddings": true)")).tied_head);
   CHECK(refusal(small_mamba2(R"("expand": 4)")) ==
@@ -111,7 +112,7 @@ TEST_CASE("a Mamba-2 model's heads make up its channels, and its projections hav
   CHECK_THAT(refusal(small_mamba2(R"("use_bias": true)")), Catch::Contains("\"use_bias\" is true"));
 }
 
-TEST_CASE("Bamba's parameter count matches its modules", "[import][family]") {
+TEST_CASE("Bamba's parameter count matches its tensor shapes", "[import][family]") {
   const Tensors each = together({gated_mlp("feed_forward", 4096, 14336), {{"norms", {4096}, 2}}});
   const Arch a = check_tensors(
       bamba,
@@ -124,7 +125,7 @@ TEST_CASE("Bamba's parameter count matches its modules", "[import][family]") {
   CHECK(cache_elements_per_token(a) == 3 * 2 * 8 * 128);
 }
 
-TEST_CASE("Mamba heads share all channels if their width is \"auto\" or absent", "[import][family]") {
+TEST_CASE("the width of a Mamba head is channels / heads if it is \"auto\" or absent", "[import][family]") {
   const auto width = [](const char* type, const std::string& more) {
     const Arch a = arch(small(type, R"("mamba_n_heads": 4)" + more));
     return (a.mixers.empty() ? a.recurrent : a.mixers[0].recurrent).head_dim;
@@ -141,7 +142,7 @@ TEST_CASE("Mamba heads share all channels if their width is \"auto\" or absent",
   CHECK_THAT(refusal(small("bamba", R"("mamba_n_heads": 5)")), Catch::Contains("divide the channels"));
 }
 
-TEST_CASE("Jamba's parameter count matches its modules", "[import][family]") {
+TEST_CASE("Jamba's parameter count matches its tensor shapes", "[import][family]") {
   const Tensors experts = together({gated_mlp("experts", 4096, 14336, 16), {{"router", {16, 4096}}}});
   const Arch a = check_tensors(
       jamba,
@@ -157,7 +158,8 @@ TEST_CASE("Jamba's parameter count matches its modules", "[import][family]") {
   CHECK(a.position == Position::none);
 }
 
-TEST_CASE("Jamba without experts is dense, and the rank of its step follows the hidden size", "[import][family]") {
+TEST_CASE("Jamba with one expert is dense, and its \"auto\" time-step rank follows from the hidden size",
+          "[import][family]") {
   const Arch a = arch(small("jamba", R"("num_experts": 1, "mamba_dt_rank": "auto")"));
   CHECK_FALSE(a.has_experts());
   CHECK(a.mixers[0].recurrent.rank == 6);
@@ -166,7 +168,7 @@ TEST_CASE("Jamba without experts is dense, and the rank of its step follows the 
         "c.json: \"attn_layer_offset\" must be below \"attn_layer_period\", since it counts layers of one period");
 }
 
-TEST_CASE("Olmo Hybrid's parameter count matches its modules, with three DeltaNets per attention layer",
+TEST_CASE("Olmo Hybrid's parameter count matches its tensor shapes, with three DeltaNets per attention",
           "[import][family]") {
   const Tensors attention = together({projections(3840, 30, 30, 128), {{"q_norm, k_norm", {3840}, 2}}});
   const Tensors each = together({gated_mlp("mlp", 3840, 11008), {{"norms", {3840}, 2}}});

@@ -46,7 +46,8 @@ std::string mobilellm(const std::string& sharing) {
 }  // namespace
 
 // 2667974657: the published total of Ouro-2.6B's checkpoint.
-TEST_CASE("Ouro's parameter count matches one run of its layers, and its cache covers every run", "[import][family]") {
+TEST_CASE("Ouro's parameter count covers one pass over its layers, and its cache covers every pass",
+          "[import][family]") {
   const Arch a = check_tensors(ouro(48), ouro_modules(48), 2667974657);
   CHECK(a.layers == 4 * 48);
   CHECK(cache_elements_per_token(a) == 4 * 48 * 2 * 16 * 128);
@@ -54,7 +55,8 @@ TEST_CASE("Ouro's parameter count matches one run of its layers, and its cache c
   check_tensors(ouro(24), ouro_modules(24), 1434652673);
 }
 
-TEST_CASE("Ouro with one run has no repeated layers, and Ouro with windows is rejected", "[import][family]") {
+TEST_CASE("Ouro with a single pass has no repeated layers, and Ouro with sliding windows is rejected",
+          "[import][family]") {
   const Arch once = arch(ouro(24, "1"));
   CHECK(once.layers == 24);
   CHECK_FALSE(once.has_repeats());
@@ -64,7 +66,7 @@ TEST_CASE("Ouro with one run has no repeated layers, and Ouro with windows is re
 }
 
 // 124.6 million parameters are published for both (arXiv:2402.14905, table 3).
-TEST_CASE("MobileLLM's shared layers run twice and count once", "[import][family]") {
+TEST_CASE("MobileLLM's shared layers run twice, and their parameters count once", "[import][family]") {
   const Tensors layer = together({projections(576, 9, 3, 64), gated_mlp("mlp", 576, 1536), {{"layernorms", {576}, 2}}});
   const Tensors all = together({in_layers(30, layer), {{"embed_tokens", {32000, 576}}, {"norm", {576}}}});
   CHECK(check_tensors(mobilellm("false"), all, 124635456).layers == 30);

@@ -97,7 +97,7 @@ Tensors rwkv_ends(Count d) { return {{"embeddings, head", {65536, d}, 2}, {"pre_
 
 }  // namespace
 
-TEST_CASE("PLaMo 2's parameter count matches its modules", "[import][family]") {
+TEST_CASE("PLaMo 2's parameter count matches its tensor shapes", "[import][family]") {
   const Tensors each = together({gated_mlp("mlp", 2048, 8192), {{"norms", {2048}, 4}}});
   const Tensors attention =
       together({projections(2048, 16, 1, 128), {{"q_weight", {16, 128}}, {"k_weight", {1, 128}}}});
@@ -148,7 +148,7 @@ TEST_CASE("PLaMo 3 has q and k norms, four norms per layer, and windows in all b
   CHECK(a.local.layers == others_of(16, {7, 15}));
 }
 
-TEST_CASE("RecurrentGemma's parameter count matches its modules", "[import][family]") {
+TEST_CASE("RecurrentGemma's parameter count matches its tensor shapes", "[import][family]") {
   const Tensors each = {{"gate_proj, up_proj, down_proj", {7680, 2560}, 3},
                         {"gate_proj.bias, up_proj.bias", {7680}, 2},
                         {"down_proj.bias", {2560}},
@@ -167,7 +167,7 @@ TEST_CASE("RecurrentGemma's parameter count matches its modules", "[import][fami
   CHECK(cache_bytes(a, {}, 8192) == Bytes(18 * 2560 * (4 + 2 * 3) + 8 * 2048 * 2 * 2 * 256));
 }
 
-TEST_CASE("RecurrentGemma accepts other patterns of blocks and rejects unknown ones", "[import][family]") {
+TEST_CASE("RecurrentGemma accepts any pattern of known block types and rejects unknown types", "[import][family]") {
   const auto with = [](const std::string& more) {
     return R"({"model_type": "recurrent_gemma", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
       "intermediate_size": 96, "vocab_size": 100, )" +
@@ -182,7 +182,7 @@ TEST_CASE("RecurrentGemma accepts other patterns of blocks and rejects unknown o
   CHECK_THAT(refusal(with(R"("lru_width": 66)")), Catch::Contains("a multiple of \"num_attention_heads\""));
 }
 
-TEST_CASE("xLSTM's parameter count matches its modules", "[import][family]") {
+TEST_CASE("xLSTM's parameter count matches its tensor shapes", "[import][family]") {
   const Tensors layer = together({{{"q, k", {2048, 4096}, 2},
                                    {"v, ogate_preact, out_proj", {4096, 4096}, 3},
                                    {"igate_preact, fgate_preact", {8, 4096}, 2},
@@ -199,7 +199,7 @@ TEST_CASE("xLSTM's parameter count matches its modules", "[import][family]") {
   CHECK(cache_bytes(a, {}, 1) == Bytes(Count{32} * 8 * 4 * (256 * 512 + 256 + 1)));
 }
 
-TEST_CASE("xLSTM's heads must divide its widths", "[import][family]") {
+TEST_CASE("xLSTM's number of heads must divide its widths", "[import][family]") {
   CHECK_THAT(refusal(R"({"model_type": "xlstm", "hidden_size": 100, "num_hidden_layers": 2, "num_heads": 7,
     "vocab_size": 100})"),
              Catch::Contains("7 heads do not divide a width of 128 evenly"));  // 100 rounded up to a multiple of 64
@@ -207,7 +207,8 @@ TEST_CASE("xLSTM's heads must divide its widths", "[import][family]") {
 
 // The paper's count: 13 D^2 L + 464 D L + 4 D + 2 D V for RWKV-6, 13 D^2 L + 14 D L + 4 D + 2 D V for RWKV-5
 // (arXiv:2404.05892, table of the models), with an MLP of width 3.5 D.
-TEST_CASE("parameter counts of RWKV-6 and RWKV-5 match their modules and the paper's formula", "[import][family]") {
+TEST_CASE("parameter counts of RWKV-6 and RWKV-5 match their tensor shapes and the paper's formula",
+          "[import][family]") {
   const auto of = [](Count per_layer, Count d, Count layers) {
     return 13 * d * d * layers + per_layer * d * layers + 4 * d + 2 * d * 65536;
   };

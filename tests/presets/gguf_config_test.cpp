@@ -89,7 +89,7 @@ const std::vector<std::string> minimax_m3_tensors{"output.weight", "blk.0.attn_q
 
 }  // namespace
 
-TEST_CASE("GGUF keys give the architecture of the published config", "[gguf]") {
+TEST_CASE("GGUF metadata gives the same architecture as the published config", "[gguf]") {
   for (const Said& s : {
            Said{"llama-3.1-8b", "llama", 128256, sizes(32, 4096, 32, 8, 131072, {{"feed_forward_length", 14336}})},
            Said{"llama-3.2-1b", "llama", 128256, sizes(16, 2048, 32, 8, 131072, {{"feed_forward_length", 8192}}), {}},
@@ -240,7 +240,7 @@ TEST_CASE("GGUF keys give the architecture of the published config", "[gguf]") {
   }
 }
 
-TEST_CASE("a MiniMax-M3 file without an indexer reads all keys, and an incomplete indexer is rejected", "[gguf]") {
+TEST_CASE("MiniMax-M3 without an indexer attends to all keys, and an incomplete indexer is rejected", "[gguf]") {
   Said s{"minimax-m3", "minimax-m3", 200064, minimax_m3(), {"output.weight", "blk.0.attn_q_norm.weight"}};
   const Arch all = arch_of(s);
   CHECK(all.mixers.empty());
@@ -266,7 +266,7 @@ TEST_CASE("a GGUF file with an unknown architecture or missing keys is rejected"
              Catch::Contains("\"token_embd.weight\" is missing, so this is not a language model"));
 }
 
-TEST_CASE("a file with 2^40 layers is rejected immediately", "[gguf]") {
+TEST_CASE("a GGUF file with 2^40 layers is rejected immediately", "[gguf]") {
   const Said huge{"", "llama", 64, sizes(Count{1} << 40, 64, 2, 2, 128, {{"feed_forward_length", 128}})};
   CHECK_THAT(sentence([&] { arch_of(huge); }), Catch::Contains("expected 1 to 1024 layers, got 1099511627776"));
 }

@@ -34,7 +34,7 @@ void qkv_biases(GgufFile& f) {
 
 }  // namespace
 
-TEST_CASE("all tensors of a ChatGLM GGUF file are counted, with fused q, k and v", "[gguf]") {
+TEST_CASE("all tensors of a ChatGLM GGUF file, including a fused q, k, v matrix, are counted", "[gguf]") {
   GgufFile f = dense_file("chatglm");
   for (Count i = 0; i < 2; ++i) {
     f.layer(i);
@@ -67,7 +67,7 @@ TEST_CASE("a GGUF file of MPT-7B has the preset's architecture", "[gguf]") {
   check(f, "mpt-7b");
 }
 
-TEST_CASE("all tensors of a Jais 2 GGUF file are counted, with biases everywhere", "[gguf]") {
+TEST_CASE("all tensors of a Jais 2 GGUF file, including the biases of all matrices, are counted", "[gguf]") {
   GgufFile f = dense_file("jais2");
   f.prefix("");
   f.norm("output_norm.bias", 64);
@@ -86,7 +86,7 @@ TEST_CASE("all tensors of a Jais 2 GGUF file are counted, with biases everywhere
   CHECK(parameters(booked(f).arch).total == f.numbers());
 }
 
-TEST_CASE("all tensors of Dream and LLaDA GGUF files are counted, with bidirectional attention", "[gguf]") {
+TEST_CASE("all tensors of Dream and LLaDA GGUF files are counted, and attention is bidirectional", "[gguf]") {
   GgufFile dream = dense_file("dream");
   llama_layers(dream, [&] { qkv_biases(dream); });
   CHECK(parameters(booked(dream).arch).total == dream.numbers());
@@ -97,7 +97,7 @@ TEST_CASE("all tensors of Dream and LLaDA GGUF files are counted, with bidirecti
   CHECK(booked(llada).arch.bidirectional);
 }
 
-TEST_CASE("all tensors of a PLaMo GGUF file are counted, with one norm per layer", "[gguf]") {
+TEST_CASE("all tensors of a PLaMo GGUF file, which has one norm per layer, are counted", "[gguf]") {
   GgufFile f = dense_file("plamo");
   for (Count i = 0; i < 2; ++i) {
     f.layer(i);
@@ -110,7 +110,7 @@ TEST_CASE("all tensors of a PLaMo GGUF file are counted, with one norm per layer
   CHECK(card.arch.kv_heads == 2);
 }
 
-TEST_CASE("all tensors of a Nemotron Super GGUF file are counted, with layers without attention or MLP", "[gguf]") {
+TEST_CASE("all tensors of a Nemotron Super GGUF file are counted, even if layers lack attention or an MLP", "[gguf]") {
   GgufFile f("deci", 3, 64, 256, false);
   f.key("attention.head_count", List{4, 0, 4}).key("attention.head_count_kv", List{2, 0, 1});
   f.key("feed_forward_length", List{128, 256, 0});
@@ -129,7 +129,7 @@ TEST_CASE("all tensors of a Nemotron Super GGUF file are counted, with layers wi
   CHECK(card.arch.mixers.size() == 2);
 }
 
-TEST_CASE("a GGUF file with a matrix instead of attention is rejected", "[gguf]") {
+TEST_CASE("a GGUF file with a layer that replaces attention by a matrix is rejected", "[gguf]") {
   GgufFile f("deci", 1, 64, 256, false);
   f.key("attention.head_count", List{4}).key("attention.head_count_kv", List{0}).key("feed_forward_length", List{128});
   CHECK_THROWS_WITH(f.load(), Catch::Contains("a layer has a matrix in place of attention, which is not supported"));
@@ -148,7 +148,7 @@ TEST_CASE("all tensors of GGUF files of PaddleOCR's and HunyuanOCR's text models
   CHECK(parameters(booked(hunyuan).arch).total == hunyuan.numbers());
 }
 
-TEST_CASE("all tensors of an embedding Llama's GGUF file are counted, bidirectional and without a head", "[gguf]") {
+TEST_CASE("a GGUF file of a Llama embedding model gives bidirectional attention and no head", "[gguf]") {
   GgufFile f = dense_file("llama-embed", false, false);
   llama_layers(f, [] {});
   const ModelCard card = booked(f);
@@ -157,7 +157,7 @@ TEST_CASE("all tensors of an embedding Llama's GGUF file are counted, bidirectio
   CHECK_FALSE(card.arch.head.has_logits());
 }
 
-TEST_CASE("all tensors of an openPangu Embedded GGUF file are counted, with biases in attention", "[gguf]") {
+TEST_CASE("all tensors of an openPangu Embedded GGUF file, including attention biases, are counted", "[gguf]") {
   GgufFile f = dense_file("pangu-embedded");
   llama_layers(f, [&] {
     qkv_biases(f);
@@ -167,7 +167,7 @@ TEST_CASE("all tensors of an openPangu Embedded GGUF file are counted, with bias
 }
 
 // The model's q and k norms have no weights: the converter stores the factor of the queries, and ones for the keys.
-TEST_CASE("all tensors of a Muse Glimmer GGUF file are counted except norm weights that store a factor", "[gguf]") {
+TEST_CASE("all tensors of a Muse Glimmer GGUF file are counted except constant q and k norm weights", "[gguf]") {
   GgufFile f = dense_file("muse-glimmer");
   f.key("attention.key_length", 16).key("attention.sliding_window", 128);
   f.key("attention.sliding_window_pattern", List{1, 0});

@@ -36,7 +36,7 @@ GgufFile mixture(const char* architecture) {
 
 }  // namespace
 
-TEST_CASE("all tensors of a GGUF file of Hunyuan's mixture are counted", "[gguf]") {
+TEST_CASE("all tensors of a Hunyuan MoE GGUF file are counted", "[gguf]") {
   GgufFile f = mixture("hunyuan-moe");
   f.key("expert_feed_forward_length", 32).key("expert_shared_feed_forward_length", 128).key("expert_shared_count", 1);
   for (Count i = 0; i < 2; ++i) {

@@ -77,7 +77,7 @@ Count added_by_modules(const ModelCard& card) {
 }  // namespace
 
 // Matrices are in bf16, norms in float32. The second token embedding is a copy of the model's.
-TEST_CASE("all tensors of a Qwen3.5 27B GGUF file are counted, including its MTP layer", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Qwen3.5 27B GGUF file, including its MTP module, are counted", "[gguf][hybrid]") {
   constexpr Count d = 5120;
   GgufFile f("qwen35", 65, d, 248320, false);
   f.key("feed_forward_length", 17408).key("nextn_predict_layers", 1);
@@ -151,7 +151,8 @@ TEST_CASE("all tensors of a Falcon-H1 GGUF file are counted", "[gguf][hybrid]") 
   check(f, "falcon-h1-0.5b");
 }
 
-TEST_CASE("all tensors of a Nemotron 3 Ultra GGUF file are counted, with experts of latent width", "[gguf][hybrid]") {
+TEST_CASE("all tensors of a Nemotron 3 Ultra GGUF file, whose experts have a latent width, are counted",
+          "[gguf][hybrid]") {
   const Arch a = load_model("nemotron-3-ultra-550b-a55b").arch;
   List kv, widths;
   for (Count i = 0; i < 108; ++i) {

@@ -73,14 +73,14 @@ TEST_CASE("a 16-bit GGUF file has float32 vectors", "[mix]") {
 // bartowski/microsoft_Phi-4-mini-instruct-GGUF, with q, k and v in one matrix: 2491874688 bytes in Q4_K_M and
 // 4084611456 in Q8_0. Its llama.cpp (February 2025) stored that matrix in Q5_K in all 32 layers; the current one uses
 // Q6_K in 16 layers and Q4_K in the others.
-TEST_CASE("Phi-4-mini's file differs only in the type of its fused projections", "[mix]") {
+TEST_CASE("the predicted size of Phi-4-mini differs from its file only by the type of fused projections", "[mix]") {
   constexpr Count header = 8251776, qkv = 3072 * (3072 + 2 * 1024);
   CHECK(bytes_under("phi-4-mini", "q8_0") == 4084611456 - header);
   constexpr Count today = 16 * qkv / 256 * (144 + 210), then = 32 * qkv / 256 * 176;
   CHECK(bytes_under("phi-4-mini", "q4_k_m") - today + then == 2491874688 - header);
 }
 
-TEST_CASE("a mix keeps norms, biases and routers in float32 and is named after its most common format", "[mix]") {
+TEST_CASE("a mix keeps norms, biases and routers in float32, and is named after its most common type", "[mix]") {
   const auto formats = [](const char* model, std::string_view mix) {
     return weight_formats_text(gguf_mix(load_model(model).arch, mix, ""));
   };
@@ -89,7 +89,7 @@ TEST_CASE("a mix keeps norms, biases and routers in float32 and is named after i
   CHECK(formats("gpt-oss-20b", "mxfp4_moe") == "fp32 (router, norm), mxfp4 (experts), q8_0");
 }
 
-TEST_CASE("rows that do not divide into blocks use a type with smaller blocks", "[mix]") {
+TEST_CASE("a matrix whose rows do not divide into blocks uses a type with smaller blocks", "[mix]") {
   // 576 columns are not a multiple of 256: q4_k becomes q5_0, q6_k becomes q8_0 (SmolLM2 135M, tied).
   Arch a = load_model("llama-3.2-1b").arch;
   a.hidden = a.embedding_width = 576;
@@ -99,7 +99,7 @@ TEST_CASE("rows that do not divide into blocks use a type with smaller blocks", 
     if (t.columns == 576 && t.rows > 1) CHECK((t.format.name() == "q5_0" || t.format.name() == "q8_0"));
 }
 
-TEST_CASE("every mix gives a size for every model", "[mix]") {
+TEST_CASE("every llama-quantize mix gives a size for every model", "[mix]") {
   for (const std::string_view mix : gguf_mixes()) {
     CHECK(is_gguf_mix(mix));
     CHECK(bytes_under("mixtral-8x7b", mix) > 0);

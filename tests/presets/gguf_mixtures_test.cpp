@@ -156,7 +156,7 @@ TEST_CASE("all tensors of a Ling 1.5 GGUF file are counted", "[gguf]") {
   CHECK_FALSE(card.arch.moe.router_correction);
 }
 
-TEST_CASE("all tensors of a SmallThinker GGUF file are counted, with three windows after a full layer", "[gguf]") {
+TEST_CASE("all tensors of a SmallThinker GGUF file are counted, and one of four layers has full attention", "[gguf]") {
   GgufFile f = file_of_experts("smallthinker", true, 8);
   f.key("expert_feed_forward_length", 32).key("attention.sliding_window", 4096);
   for (Count i = 0; i < 8; ++i) {
@@ -171,7 +171,7 @@ TEST_CASE("all tensors of a SmallThinker GGUF file are counted, with three windo
   CHECK_FALSE(card.arch.local.layers.contains(4));
 }
 
-TEST_CASE("all tensors of a Hy3 GGUF file are counted, with a separate MTP module", "[gguf]") {
+TEST_CASE("all tensors of a Hy3 GGUF file are counted, and its MTP module separately", "[gguf]") {
   GgufFile f = file_of_experts("hy_v3", false, 3);
   f.key("expert_feed_forward_length", 32).key("expert_shared_feed_forward_length", 32).key("nextn_predict_layers", 1);
   Count model = 0;
@@ -191,7 +191,7 @@ TEST_CASE("all tensors of a Hy3 GGUF file are counted, with a separate MTP modul
   CHECK(card.arch.moe.layers.first() == 1);
 }
 
-TEST_CASE("all tensors of a Laguna GGUF file are counted, with heads by layer and both kinds of gates", "[gguf]") {
+TEST_CASE("all tensors of Laguna GGUF files are counted, with per-layer head counts and both gate kinds", "[gguf]") {
   for (const bool per_head : {true, false}) {
     GgufFile f = laguna_file(per_head ? List{4, 6, 6, 6} : List{4, 4, 4, 4}, per_head);
     if (per_head) f.key("attention.sliding_window", 512);
@@ -206,7 +206,7 @@ TEST_CASE("all tensors of a Laguna GGUF file are counted, with heads by layer an
   }
 }
 
-TEST_CASE("Laguna's GGUF files have windows in all but every fourth layer, unless a key differs", "[gguf]") {
+TEST_CASE("Laguna's GGUF files have sliding windows in three of four layers unless a key states otherwise", "[gguf]") {
   const auto file = [] {
     GgufFile f = laguna_file({4, 4, 4, 4, 4, 4}, true);
     f.key("attention.sliding_window", 512);
@@ -219,7 +219,7 @@ TEST_CASE("Laguna's GGUF files have windows in all but every fourth layer, unles
   CHECK(full(list.key("attention.sliding_window_pattern", List{1, 1, 0, 1, 1, 0})) == LayerSet::every(2, 3, 6));
 }
 
-TEST_CASE("all tensors of a Mellum 2 GGUF file are counted, with windows from its list", "[gguf]") {
+TEST_CASE("all tensors of a Mellum 2 GGUF file are counted, and its list gives the sliding-window layers", "[gguf]") {
   GgufFile f = file_of_experts("mellum");
   f.key("expert_feed_forward_length", 32).key("attention.sliding_window", 1024);
   f.key("attention.sliding_window_pattern", List{1, 0});
@@ -236,7 +236,7 @@ TEST_CASE("all tensors of a Mellum 2 GGUF file are counted, with windows from it
   CHECK(card.arch.local.layers.first() == 0);
 }
 
-TEST_CASE("all tensors of a North Mini GGUF file are counted, with one norm per layer", "[gguf]") {
+TEST_CASE("all tensors of a North Mini GGUF file, which has one norm per layer, are counted", "[gguf]") {
   GgufFile f = file_of_experts("cohere2moe", true);
   f.key("expert_feed_forward_length", 32).key("attention.sliding_window", 4096);
   f.key("attention.sliding_window_pattern", List{0, 1}).real("attention.layer_norm_rms_epsilon", 1e-6f);
@@ -255,7 +255,7 @@ TEST_CASE("all tensors of a North Mini GGUF file are counted, with one norm per 
   CHECK(card.arch.local.layers.first() == 1);
 }
 
-TEST_CASE("all tensors of a GGUF file of Granite with sinks are counted, with and without experts", "[gguf]") {
+TEST_CASE("all tensors of GGUF files of Granite with sinks are counted, with and without experts", "[gguf]") {
   for (const bool mixture : {true, false}) {
     GgufFile f("granite-swa", 2, 64, 256, true);
     f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 128);
@@ -278,7 +278,7 @@ TEST_CASE("all tensors of a GGUF file of Granite with sinks are counted, with an
   }
 }
 
-TEST_CASE("all tensors of an LLaDA-MoE GGUF file are counted, with bidirectional attention", "[gguf]") {
+TEST_CASE("all tensors of an LLaDA-MoE GGUF file are counted, and attention is bidirectional", "[gguf]") {
   GgufFile f = file_of_experts("llada-moe", false, 2, 4);
   f.key("expert_feed_forward_length", 32);
   for (Count i = 0; i < 2; ++i) {

@@ -48,7 +48,7 @@ TEST_CASE("all tensors of a NomicBERT GGUF file are counted", "[gguf]") {
   CHECK(parameters(a).total == f.numbers());
 }
 
-TEST_CASE("all tensors of a ModernBERT GGUF file are counted, with fused gate and up", "[gguf]") {
+TEST_CASE("all tensors of a ModernBERT GGUF file, including a fused gate and up matrix, are counted", "[gguf]") {
   GgufFile f("modern-bert", 4, 64, 100, true);
   f.key("attention.head_count", 4).key("feed_forward_length", 96);
   f.key("attention.sliding_window", 128).key("attention.sliding_window_pattern", 3);
@@ -83,7 +83,7 @@ TEST_CASE("all tensors of a EuroBERT GGUF file are counted", "[gguf]") {
 }
 
 // github.com/ggml-org/llama.cpp, "bitnet"; the copy in github.com/microsoft/BitNet writes "bitnet-b1.58".
-TEST_CASE("all tensors of a BitNet GGUF file are counted, with norms before the last matrices", "[gguf]") {
+TEST_CASE("all tensors of a BitNet GGUF file, including norms before output projections, are counted", "[gguf]") {
   for (const char* name : {"bitnet", "bitnet-b1.58"}) {
     GgufFile f(name, 2, 64, 100, true);
     f.key("attention.head_count", 8).key("attention.head_count_kv", 2).key("feed_forward_length", 96);

@@ -144,7 +144,7 @@ TEST_CASE("attention's fused q, k and v have the quantization type of a value ma
   }
 }
 
-TEST_CASE("a model file records the family that decides on fused matrices", "[mix]") {
+TEST_CASE("a model file records the family, which determines the fused matrices", "[mix]") {
   const ModelCard config = test::imported(test::small("phi3", ""));
   const ModelCard file = read_model_file(model_file_json(config), "m.json");
   CHECK(file.family == "phi3");
@@ -166,7 +166,7 @@ TEST_CASE("Ling 2.0 has one fused matrix where Ling 1.5 has three", "[mix]") {
 
 // LFM2's first layer has no keys, so its file's first number of queries per key is 0, and values stay in the base type
 // although its attention has 4 queries per key.
-TEST_CASE("quantization rules use the first layer's number of queries per key", "[mix]") {
+TEST_CASE("quantization rules use the first layer's ratio of query heads to KV heads", "[mix]") {
   for (const MixedTensor& t : mixed_tensors(load_model("lfm2-1.2b").arch, "iq4_xs", "lfm2"))
     if (t.component == Component::attention) CHECK(t.format.name() != "q5_k");
   Count values = 0;
@@ -177,7 +177,7 @@ TEST_CASE("quantization rules use the first layer's number of queries per key", 
 
 // NVIDIA-Nemotron-Nano-9B-v2: 25 of 56 layers are MLPs. With Q4_K_S, the down projections of the first 7 MLPs, not of
 // MLPs in the first 7 layers, are in Q5_K.
-TEST_CASE("MLPs of a dense model are numbered in order of appearance", "[mix]") {
+TEST_CASE("quantization rules number the MLPs of a hybrid model in order of appearance", "[mix]") {
   const ModelCard model = test::imported(R"({"model_type": "nemotron_h", "hidden_size": 96, "num_attention_heads": 6,
     "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 512, "mamba_num_heads": 4, "mamba_head_dim": 64, "n_groups": 2,
     "num_hidden_layers": 56, "hybrid_override_pattern": "M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-"})");
@@ -225,14 +225,14 @@ TEST_CASE("the quantization types of Falcon's tensors follow separate rules", "[
 
 // Files of GLM-4.5 have the MTP module as block 92, so the rules count 93 layers and 93 values. The sums are from
 // llama.cpp's list of tensors with their types, including router biases of 4 bytes for each of 160 and 128 experts.
-TEST_CASE("quantization rules count MTP modules in files as layers", "[mix]") {
+TEST_CASE("quantization rules count MTP modules in GGUF files as layers", "[mix]") {
   CHECK(bytes_under(load_model("glm-4.5"), "q4_k_m", 1) == 215300973824);
   CHECK(bytes_under(load_model("glm-4.5"), "q5_k_m", 1) == 252933383424);
   CHECK(bytes_under(load_model("glm-4.5-air"), "q4_k_m", 1) == 72149810176);
   CHECK(bytes_under(load_model("glm-4.5-air"), "q5_k_m", 1) == 82542967808);
 }
 
-TEST_CASE("a file stores a 4-byte router correction bias per expert, which is not counted as a parameter", "[mix]") {
+TEST_CASE("a GGUF file stores a 4-byte router bias per expert that is not counted as a parameter", "[mix]") {
   ModelCard model = load_model("deepseek-v3");
   const Count with = bytes_under(model, "q4_k_m");
   model.arch.moe.router_correction = false;

@@ -78,7 +78,7 @@ TEST_CASE("all tensors of an RWKV-6 1.6B GGUF file are counted", "[gguf][hybrid]
   check(f, "rwkv-6-1.6b");
 }
 
-TEST_CASE("all tensors of a PLaMo 3 GGUF file are counted, with its windows", "[gguf]") {
+TEST_CASE("all tensors of a PLaMo 3 GGUF file are counted, and its sliding windows are read", "[gguf]") {
   constexpr Count d = 64;
   GgufFile f("plamo3", 16, d, 100, true);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("attention.key_length", 16);

@@ -36,7 +36,7 @@ std::string refused_tensor(const Change& change, std::uintmax_t data = 4096) {
 
 }  // namespace
 
-TEST_CASE("every version and byte order of a GGUF file is read to the same content", "[gguf]") {
+TEST_CASE("GGUF files of every version and byte order are read to the same content", "[gguf]") {
   const CheckpointFolder folder;
   Count bytes = 0;
   for (const WrittenTensor& t : tiny_tensors())
@@ -75,7 +75,7 @@ TEST_CASE("every GGUF type has its published block size", "[gguf]") {
   }
 }
 
-TEST_CASE("a file of 400 GB is read by its header only", "[gguf]") {
+TEST_CASE("only the header of a 400 GB GGUF file is read", "[gguf]") {
   const LlamaSizes large{.d = 16384, .layers = 126, .vocabulary = 128256, .heads = 128, .kv = 8, .ff = 53248};
   const CheckpointFolder folder;
   const std::string path = write_gguf(folder, "x.gguf", llama_keys(large),
@@ -84,7 +84,7 @@ TEST_CASE("a file of 400 GB is read by its header only", "[gguf]") {
   CHECK(read_checkpoint(path).tensors.size() == 126 * 9 + 3);
 }
 
-TEST_CASE("a split file is read completely from any of its parts", "[gguf]") {
+TEST_CASE("all parts of a split GGUF file are read, whichever part is given", "[gguf]") {
   const CheckpointFolder folder;
   const std::vector<WrittenTensor> all = tiny_tensors(), half(all.begin(), all.begin() + 10),
                                    rest(all.begin() + 10, all.end());

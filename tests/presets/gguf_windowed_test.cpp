@@ -58,7 +58,7 @@ TEST_CASE("all tensors of a Gemma 4 GGUF file are counted", "[gguf][windowed]") 
   CHECK_THAT(all.caveats[0], Catch::StartsWith("keys and values of layers with cross-layer sharing: 5 tensors"));
 }
 
-TEST_CASE("all tensors of a GGUF file of Gemma 4 with experts are counted, with router norm and factors",
+TEST_CASE("all tensors of a Gemma 4 MoE GGUF file, including router norm and factors, are counted",
           "[gguf][windowed]") {
   GgufFile f("gemma4", 2, 64, 256, true);
   f.key("attention.head_count", 4).key("attention.head_count_kv", 2).key("feed_forward_length", 128);
@@ -117,7 +117,7 @@ TEST_CASE("all tensors of a Gemma 3n GGUF file are counted", "[gguf][windowed]")
   CHECK(parameters(booked(f).arch).total == f.numbers());
 }
 
-TEST_CASE("a GGUF file of MiMo-V2-Flash has different heads in layers with windows", "[gguf][windowed]") {
+TEST_CASE("a GGUF file of MiMo-V2-Flash has a different KV head count in sliding-window layers", "[gguf][windowed]") {
   GgufFile f("mimo2", 4, 64, 256, false);
   f.key("attention.head_count", 4).key("attention.head_count_kv", List{4, 2, 4, 2}).key("feed_forward_length", 128);
   f.key("attention.sliding_window", 32).key("attention.sliding_window_pattern", slides_but_every_second);
@@ -143,7 +143,7 @@ TEST_CASE("a GGUF file of MiMo-V2-Flash has different heads in layers with windo
   CHECK(parameters(booked(f).arch).total == f.numbers() - 3 * 4);  // without the correction biases
 }
 
-TEST_CASE("a GGUF file of Step 3.5 has different heads in layers with windows", "[gguf][windowed]") {
+TEST_CASE("a GGUF file of Step 3.5 has a different number of heads in sliding-window layers", "[gguf][windowed]") {
   GgufFile f("step35", 2, 64, 256, false);
   f.key("attention.head_count", List{4, 6}).key("attention.head_count_kv", List{2, 2}).key("feed_forward_length", 128);
   f.key("attention.sliding_window", 32).key("attention.sliding_window_pattern", List{0, 1});
@@ -194,7 +194,7 @@ void t5_stack(GgufFile& f, const std::string& stack) {
 }
 }  // namespace
 
-TEST_CASE("all tensors of T5 GGUF files are counted, with both stacks or only the encoder", "[gguf][windowed]") {
+TEST_CASE("all tensors of T5 GGUF files are counted, with or without a decoder", "[gguf][windowed]") {
   for (const bool decodes : {true, false}) {
     GgufFile f(decodes ? "t5" : "t5encoder", 2, 64, 256, !decodes, false);
     f.key("attention.head_count", 4).key("attention.key_length", 16).key("feed_forward_length", 128);

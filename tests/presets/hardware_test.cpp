@@ -48,7 +48,7 @@ bool holds(const std::vector<std::string>& list, std::string_view what) {
 
 }  // namespace
 
-TEST_CASE("every hardware preset matches its published facts", "[hardware]") {
+TEST_CASE("every hardware preset matches its published specifications", "[hardware]") {
   for (const Fact& f : facts) {
     INFO(f.name);
     const HardwareCard c = load_hardware(f.name);
@@ -65,7 +65,7 @@ TEST_CASE("every hardware preset matches its published facts", "[hardware]") {
   }
 }
 
-TEST_CASE("a user's hardware file needs no sources", "[hardware]") {
+TEST_CASE("a hardware file written by a user needs no sources", "[hardware]") {
   const HardwareCard card = load_hardware(LLMCALC_SOURCE_DIR "/docs/examples/hardware.json");
   CHECK(card.unsourced == 6);
   CHECK(card.cluster.device.memory == Bytes(Count{32} << 30));
@@ -87,7 +87,7 @@ TEST_CASE("every number of a hardware preset has a source, and achieved rates st
   }
 }
 
-TEST_CASE("few numbers of hardware presets are unverified", "[hardware]") {
+TEST_CASE("at most 30 numbers of the hardware presets are unverified", "[hardware]") {
   int unverified = 0;
   for (const Builtin& preset : builtin_hardware())
     for (const auto& [path, source] : load_hardware(preset.name).sources)
@@ -121,7 +121,7 @@ TEST_CASE("the H100 preset has its datasheet's numbers", "[hardware]") {
   CHECK_FALSE(holds(c.unknown, "price"));
 }
 
-TEST_CASE("a link's number of ranks matches its topology", "[hardware]") {
+TEST_CASE("the number of ranks of a hardware link matches its topology", "[hardware]") {
   const auto link = [](std::string_view name) { return load_hardware(name).cluster.levels[0]; };
   CHECK(link("gb200").ranks == 72);
   CHECK(link("mi300x").ranks == 8);
@@ -234,7 +234,7 @@ TEST_CASE("a minimal hardware file is accepted, and its omissions are listed", "
   CHECK(c.unknown == std::vector<std::string>{"cache", "power", "pcie", "link", "network", "price", "achieved"});
 }
 
-TEST_CASE("a spine is a third level of links above networks of a stated size", "[hardware]") {
+TEST_CASE("a spine is a third network level above networks of a stated size", "[hardware]") {
   const auto with = [](const std::string& network, const std::string& spine) {
     return read_hardware_file(file(R"({"link": {"bandwidth": "450 GB/s", "ranks": 8}, "network": {)" + network +
                                    R"("bandwidth": "50 GB/s"}, "spine": {"bandwidth": ")" + spine + R"("}})"),
@@ -306,7 +306,7 @@ TEST_CASE("achieved rates require a description of their measurement", "[hardwar
         "mine.json, \"achieved\", \"matmul\": expected a fraction above 0 and at most 1, got 71");
 }
 
-TEST_CASE("a mistake in a hardware file is reported with a sentence", "[hardware]") {
+TEST_CASE("a mistake in a hardware file is reported with an error message", "[hardware]") {
   CHECK(refusal(R"({"memory": {"bandwidth": "4.8 TB"}})") ==
         "mine.json, \"memory\", \"bandwidth\": expected a rate (4.8 TB/s), got \"4.8 TB\", a size");
   CHECK(refusal(R"({"memory": {"capacity": 85899345920}})") ==

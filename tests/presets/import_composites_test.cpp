@@ -59,7 +59,7 @@ const std::string ernie = R"({"architectures": ["Ernie4_5_VLMoeForConditionalGen
 
 }  // namespace
 
-TEST_CASE("the text part of a composite config is read, with a caveat for other parts", "[import]") {
+TEST_CASE("the text model of a composite config is read, with a caveat for other parts", "[import]") {
   const std::string text = R"({"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 6, "head_dim": 16,
     "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 1000})";
   const auto wrapped = [&](const std::string& type) {
@@ -92,7 +92,7 @@ TEST_CASE("InternVL's language model is read from its llm_config", "[import][fam
              Catch::Contains("c.json, \"llm_config\": model_type \"internlm9\" is not supported"));
 }
 
-TEST_CASE("Phi-4 multimodal's text model matches its modules, and encoders and adapters count separately",
+TEST_CASE("Phi-4 multimodal's text model matches its tensor shapes; encoders and adapters count separately",
           "[import][family]") {
   check_tensors(
       phi4mm,
@@ -112,7 +112,8 @@ TEST_CASE("Phi-4 multimodal's text model matches its modules, and encoders and a
 }
 
 // 4146621440: the published total of microsoft/Phi-3.5-vision-instruct.
-TEST_CASE("Phi-3.5 vision is Phi-3 with CLIP, whose sizes come from the model's code", "[import][family]") {
+TEST_CASE("Phi-3.5 vision imports as Phi-3 with a CLIP encoder whose sizes come from the model's code",
+          "[import][family]") {
   const std::string phi3_v = R"({"architectures": ["Phi3VForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
     "embd_layer": {"embedding_cls": "image", "hd_transform_order": "sub_glb", "projection_cls": "mlp",
     "use_hd_transform": true, "with_learnable_separator": true}, "hidden_act": "silu", "hidden_size": 3072,
@@ -175,7 +176,7 @@ TEST_CASE("ERNIE 4.5 VL has text experts in the model, and image experts and an 
   CHECK(imported(seeing).media_encoders.cross == 64 * (3 * 96 * 32 + 96));  // one layer
 }
 
-TEST_CASE("GLM-OCR's text model is GLM-4 without biases, and PaddleOCR-VL's is ERNIE 4.5", "[import]") {
+TEST_CASE("GLM-OCR's text model imports as GLM-4 without biases, and PaddleOCR-VL's as ERNIE 4.5", "[import]") {
   const Arch glm = arch(R"({"model_type": "glm_ocr", "text_config": {)" + text_keys + "}}");
   CHECK(glm.norm_placement == NormPlacement::both);
   CHECK_FALSE(glm.qkv_bias);
@@ -183,7 +184,7 @@ TEST_CASE("GLM-OCR's text model is GLM-4 without biases, and PaddleOCR-VL's is E
   CHECK(arch(R"({"model_type": "paddleocr_vl", "text_config": {)" + text_keys + "}}").tied_head);
 }
 
-TEST_CASE("a thinker's text model is read from two levels down in the config", "[import]") {
+TEST_CASE("an omni model's text model is read from the text_config inside its thinker_config", "[import]") {
   const std::string omni = R"({"model_type": "qwen2_5_omni", "thinker_config": {"model_type": "qwen2_5_omni_thinker",
     "text_config": {"model_type": "qwen2_5_omni_text", )" +
                            text_keys + "}}}";
@@ -193,7 +194,7 @@ TEST_CASE("a thinker's text model is read from two levels down in the config", "
         "c.json: \"text_config\" is not an object; expected the text model's config");
 }
 
-TEST_CASE("a missing text model type of a composite config defaults to the type of its class", "[import]") {
+TEST_CASE("a composite config without a text model type uses the default type of its class", "[import]") {
   const auto inner = [](const std::string& outer, const char* key) {
     return arch(R"({"model_type": ")" + outer + "\", \"" + key + "\": {" + text_keys + "}}");
   };

@@ -168,7 +168,7 @@ TEST_CASE("T5's encoder class has no decoder and no head", "[import]") {
   CHECK(parameters(a).total == 1000 * 96 + 3 * (4 * 96 * 64 + 2 * 96 * 256 + 2 * 96) + 32 * 4 + 96);
 }
 
-TEST_CASE("RoBERTa's parameter count matches its modules, with a head or a pooler", "[import][family]") {
+TEST_CASE("RoBERTa's parameter count matches its tensor shapes, with a head or a pooler", "[import][family]") {
   const Tensors body = together({embeddings(50265, 514, 1, 768), in_layers(12, encoder_layer(768, 3072))});
   const Arch masked =
       check_tensors(roberta("RobertaForMaskedLM"), together({body, masked_head(50265, 768)}), 124697433);
@@ -185,7 +185,7 @@ TEST_CASE("RoBERTa's parameter count matches its modules, with a head or a poole
   CHECK_THAT(labels.caveats.back(), Catch::Contains("RobertaForSequenceClassification has label logits"));
 }
 
-TEST_CASE("XLM-RoBERTa's parameter count matches its modules", "[import][family]") {
+TEST_CASE("XLM-RoBERTa's parameter count matches its tensor shapes", "[import][family]") {
   const Arch a = check_tensors(bge_m3,
                                together({embeddings(250002, 8194, 1, 1024),
                                          in_layers(24, encoder_layer(1024, 4096)),
@@ -199,7 +199,7 @@ TEST_CASE("XLM-RoBERTa's parameter count matches its modules", "[import][family]
              Catch::Contains("expected absolute"));
 }
 
-TEST_CASE("DistilBERT's parameter count matches its modules, without a pooler", "[import][family]") {
+TEST_CASE("DistilBERT's parameter count matches its tensor shapes, without a pooler", "[import][family]") {
   const Tensors body = together({embeddings(30522, 512, 0, 768), in_layers(6, encoder_layer(768, 3072))});
   const Arch masked = check_tensors(distilbert(R"("architectures": ["DistilBertForMaskedLM"])"),
                                     together({body, masked_head(30522, 768)}), 66985530);
@@ -209,7 +209,7 @@ TEST_CASE("DistilBERT's parameter count matches its modules, without a pooler", 
   CHECK_THAT(refusal(distilbert(R"("sinusoidal_pos_embds": true)")), Catch::Contains("sinusoidal positions"));
 }
 
-TEST_CASE("mT5's parameter count matches its modules, with a gated MLP and an untied head", "[import][family]") {
+TEST_CASE("mT5's parameter count matches its tensor shapes, with a gated MLP and an untied head", "[import][family]") {
   const Arch a = check_tensors(mt5_small,
                                together({t5_stack(8, 512, 6, 64, 1024, false),
                                          t5_stack(8, 512, 6, 64, 1024, true),
@@ -254,7 +254,7 @@ TEST_CASE("uMT5 has a relative position table in every layer, T5 one in every st
   CHECK(alone.head == ModelHead{.kind = HeadKind::none});
 }
 
-TEST_CASE("ModernBERT's parameter count matches its modules, with and without a head", "[import][family]") {
+TEST_CASE("ModernBERT's parameter count matches its tensor shapes, with and without a head", "[import][family]") {
   const auto head = [](Count hidden) {
     return Tensors{{"head.dense", {hidden, hidden}}, {"head.norm", {hidden}}, {"decoder.bias", {50368}}};
   };
@@ -271,7 +271,7 @@ TEST_CASE("ModernBERT's parameter count matches its modules, with and without a 
   CHECK(bare.head == ModelHead{.kind = HeadKind::none});
 }
 
-TEST_CASE("two of three ModernBERT layers see 64 tokens on each side", "[import][family]") {
+TEST_CASE("two of three ModernBERT layers attend to 64 tokens on each side", "[import][family]") {
   const Arch a = arch(modernbert("ModernBertModel", modernbert_base));
   CHECK(a.local.reach == Reach{129, false});
   CHECK(a.local.layers == others_of(22, {0, 3, 6, 9, 12, 15, 18, 21}));
@@ -286,7 +286,7 @@ TEST_CASE("two of three ModernBERT layers see 64 tokens on each side", "[import]
              Catch::Contains("differs from \"hidden_activation\""));
 }
 
-TEST_CASE("CamemBERT is RoBERTa, with a head or a pooler", "[import][family]") {
+TEST_CASE("CamemBERT imports as RoBERTa with a head or a pooler", "[import][family]") {
   std::string camembert = roberta("CamembertForMaskedLM");
   for (const auto& [from, to] : {std::pair{"\"roberta\"", "\"camembert\""}, std::pair{"50265", "32005"}})
     camembert.replace(camembert.find(from), std::string(from).size(), to);
@@ -296,7 +296,7 @@ TEST_CASE("CamemBERT is RoBERTa, with a head or a pooler", "[import][family]") {
   CHECK(arch(small("camembert", "")).head == ModelHead{.kind = HeadKind::none, .pooler = true});
 }
 
-TEST_CASE("ELECTRA with tables as wide as its layers is BERT without a pooler", "[import][family]") {
+TEST_CASE("ELECTRA whose tables are as wide as its layers imports as BERT without a pooler", "[import][family]") {
   // google/electra-base-discriminator
   const std::string base = R"({"architectures": ["ElectraForPreTraining"], "attention_probs_dropout_prob": 0.1,
     "embedding_size": 768, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768,

@@ -6,7 +6,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("experts are in the layers selected by the family's keys", "[import]") {
+TEST_CASE("the layers with experts are selected by the family's config keys", "[import]") {
   CHECK(arch(small("qwen3_moe", R"("decoder_sparse_step": 3)")).moe.layers == layers({2, 5}));
   CHECK(arch(small("qwen3_moe", R"("mlp_only_layers": [0, 7])")).moe.layers == layers({1, 2, 3, 4, 5, 6}));
   CHECK(arch(small("qwen3_moe", R"("decoder_sparse_step": 3)")).mlp_width == 256);

@@ -8,7 +8,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("DeepSeek-V4 pools keys by its list of ratios", "[import]") {
+TEST_CASE("DeepSeek-V4 pools keys by the ratios in its config", "[import]") {
   const auto v4 = [](const char* ratios) {
     return small("deepseek_v4", std::string(R"("o_groups": 2, "sliding_window": 16, "compress_ratios": )") + ratios);
   };

@@ -59,7 +59,7 @@ TEST_CASE("missing sizes are the defaults of the config class", "[import]") {
 
 // hf afmoe, bamba: q, k, v and o have biases with attention_bias; bamba's gate, up and down with mlp_bias. 8 layers of
 // width 96, with 2 KV heads of width 16.
-TEST_CASE("biases enabled in the config are counted", "[import]") {
+TEST_CASE("biases that the config enables are counted", "[import]") {
   const auto more = [](const char* type, const std::string& keys, const std::string& bias) {
     const Count without = parameters(arch(small(type, keys))).total;
     return parameters(arch(small(type, keys + ", \"" + bias + "\": true"))).total - without;

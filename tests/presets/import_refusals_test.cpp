@@ -8,7 +8,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("a missing size that every model states is rejected", "[import]") {
+TEST_CASE("a config without a size that every model must state is rejected", "[import]") {
   const auto without = [](const char* key) {
     json::Value v = json::parse(small("llama", ""), "c.json");
     v.erase(key);
@@ -24,7 +24,7 @@ TEST_CASE("a missing size that every model states is rejected", "[import]") {
   }
 }
 
-TEST_CASE("every default in use is a caveat", "[import]") {
+TEST_CASE("every default value in use is reported as a caveat", "[import]") {
   const auto caveats = [](const std::string& config) { return imported(config).caveats; };
   CHECK(caveats(small("llama", "")).empty());
   // LlamaConfig's defaults; as many KV heads as heads, head width hidden / heads.
@@ -47,7 +47,7 @@ TEST_CASE("the error for an unknown family suggests the nearest families and the
   CHECK(refusal(R"({"model_type": 5})").find("\"model_type\"") != std::string::npos);
 }
 
-TEST_CASE("unknown keys are reported unless no size depends on them", "[import]") {
+TEST_CASE("unknown config keys are reported unless no size depends on them", "[import]") {
   const auto unknown = [](const std::string& more) { return imported(small("llama", more)).unknown_keys; };
   for (const char* key : {"ngram_vocab_size_ratio", "loop_num", "value_residual", "conv_window", "cla_share_factor",
                           "num_kv_reuse_layers", "hybrid_override_pattern", "v_head_dim", "num_mtp_modules"})
@@ -61,7 +61,7 @@ TEST_CASE("unknown keys are reported unless no size depends on them", "[import]"
   CHECK(unknown(R"("extra_bias": false, "lora_rank": 0, "norm_extra": null, "moe_layers": [])").empty());
 }
 
-TEST_CASE("an invalid config is rejected with one sentence", "[import]") {
+TEST_CASE("an invalid config is rejected with a one-sentence error", "[import]") {
   const auto says = [](const std::string& config, const char* what) {
     CAPTURE(config);
     CHECK_THAT(refusal(config), Catch::Contains(what));
@@ -102,7 +102,7 @@ TEST_CASE("unknown objects in a config are always reported", "[import]") {
   CHECK(imported(small("llama", R"("temperature": {"a": 1})")).unknown_keys == std::vector<std::string>{"temperature"});
 }
 
-TEST_CASE("keys around a composite's text model are reported unless a part repeats them", "[import]") {
+TEST_CASE("keys outside a composite's text model are reported unless the text model repeats them", "[import]") {
   const std::string text = small("llama", "");
   const auto unknown = [&](const std::string& more) {
     return imported(R"({"model_type": "whole", "text_config": )" + text + ", " + more + "}").unknown_keys;
@@ -159,7 +159,7 @@ TEST_CASE("keys for layer types that a family lacks are reported", "[import]") {
   CHECK(unknown(R"("layer_types": ["full_attention", "full_attention"])").empty());
 }
 
-TEST_CASE("draft models are rejected by their class or their keys", "[import]") {
+TEST_CASE("draft models are recognized by their class or their keys and rejected", "[import]") {
   for (const char* name : {"DFlashDraftModel", "DFlash2DraftModel", "DSparkDraftModel", "MedusaModel", "Qwen3MTP",
                            "LlamaForCausalLMEagle3", "DeepseekMTPModel", "DeepseekV3ForCausalLMNextN"}) {
     CAPTURE(name);
@@ -174,7 +174,7 @@ TEST_CASE("draft models are rejected by their class or their keys", "[import]") 
 }
 
 // google/gemma-4-*-it-assistant; nvidia/Eagle2.5-8B is a vision-language model.
-TEST_CASE("draft models are also found by the class of a composite config", "[import]") {
+TEST_CASE("draft models are also recognized by the class of a composite config", "[import]") {
   const auto composite = [](const char* name) {
     return R"({"model_type": "draft", "architectures": [")" + std::string(name) + R"("], "text_config": )" +
            small("qwen3", "") + "}";
@@ -202,7 +202,7 @@ TEST_CASE("a config class of another family is reported", "[import]") {
   }
 }
 
-TEST_CASE("a quantization block that is not an object is rejected", "[import]") {
+TEST_CASE("a quantization config that is not an object is rejected", "[import]") {
   CHECK(refusal(small("llama", R"("quantization_config": "fp8")")) ==
         "c.json: \"quantization_config\": expected an object with the format of the stored weights, got \"fp8\"; use a "
         "form like {\"quant_method\": \"fp8\"}, or omit it");
@@ -211,7 +211,7 @@ TEST_CASE("a quantization block that is not an object is rejected", "[import]") 
   CHECK_FALSE(imported(small("llama", R"("quantization_config": {})")).weights);
 }
 
-TEST_CASE("defaults are not reported if a list in the config states the same", "[import]") {
+TEST_CASE("defaults are not reported if a list in the config states the same values", "[import]") {
   for (const char* name : {"GLM-5", "DeepSeek-V3.2", "LongCat-Flash-Chat"})
     for (const std::string& note : imported(released_config(name).dump()).caveats)
       CHECK(note.find("defaults are used") == std::string::npos);
@@ -225,7 +225,7 @@ TEST_CASE("defaults are not reported if a list in the config states the same", "
   CHECK(imported(next.dump()).caveats.empty());
 }
 
-TEST_CASE("an unknown word in a list of layers is rejected", "[import]") {
+TEST_CASE("an unknown layer type in a list of layers is rejected", "[import]") {
   const auto said = [](const char* type, const char* words) {
     return refusal(small(type, R"("layer_types": [)" + std::string(words) + "]"));
   };

@@ -7,7 +7,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("norms are placed according to the family", "[import]") {
+TEST_CASE("the placement of norms follows the family", "[import]") {
   const auto placed = [](const char* type) { return arch(small(type, "")).norm_placement; };
   CHECK(placed("llama") == NormPlacement::pre);
   CHECK(placed("gemma2") == NormPlacement::both);
@@ -53,7 +53,7 @@ TEST_CASE("KV heads follow each family's rule", "[import]") {
   CHECK(arch(small("gpt_bigcode", "")).kv_heads == 1);
 }
 
-TEST_CASE("heads are tied by default as in transformers", "[import]") {
+TEST_CASE("LM heads are tied by default if they are in transformers", "[import]") {
   const auto tied = [](const char* type) { return arch(small(type, "")).tied_head; };
   for (const char* type : {"gpt2", "opt", "bloom", "falcon", "gemma", "gemma2", "gemma3_text", "cohere", "cohere2",
                            "starcoder2", "smollm3", "ernie4_5", "minicpm", "exaone"}) {
@@ -69,7 +69,7 @@ TEST_CASE("heads are tied by default as in transformers", "[import]") {
   }
 }
 
-TEST_CASE("biases that no config key controls follow the family", "[import]") {
+TEST_CASE("biases without a config key follow the family", "[import]") {
   CHECK(arch(small("qwen2", "")).qkv_bias);
   CHECK_FALSE(arch(small("qwen2", "")).attention_out_bias);
   CHECK(arch(small("phi", "")).head_bias);
@@ -80,7 +80,7 @@ TEST_CASE("biases that no config key controls follow the family", "[import]") {
   CHECK(arch(small("qwen3", R"("attention_bias": true)")).attention_out_bias);
 }
 
-TEST_CASE("MTP modules are separate from the model, or noted for families without a known module", "[import]") {
+TEST_CASE("MTP modules are counted separately, or only noted for families whose module is unknown", "[import]") {
   const ModelCard one = imported(small("deepseek_v3", R"("num_nextn_predict_layers": 1)"));
   CHECK(one.arch.mtp.modules == 1);
   CHECK(parameters(one.arch) == parameters(arch(small("deepseek_v3", ""))));

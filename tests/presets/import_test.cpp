@@ -19,7 +19,7 @@ json::Value data(const std::string& file) {
 
 // tests/presets/data/configs.json: the published config.json of every preset that has one, with its parameters (tied
 // heads once, no buffers), active parameters, cached elements per token, and parameters by component.
-TEST_CASE("a published config imports with its published parameter count and components", "[import]") {
+TEST_CASE("a published config imports with the published parameter count of each component", "[import]") {
   const json::Value rows = data("configs.json");
   REQUIRE(rows.size() == 80);
   for (const json::Value& row : rows) {
@@ -41,7 +41,7 @@ TEST_CASE("a published config imports with its published parameter count and com
 
 // tests/presets/data/more_configs.json: other sizes and switches of every family. "working" is the count by hand from
 // the modeling code: tables, then layers x (attention, MLP, norms), then the final norm.
-TEST_CASE("a config imports with the parameter count computed by hand", "[import]") {
+TEST_CASE("a config imports with a parameter count computed by hand", "[import]") {
   const json::Value rows = data("more_configs.json");
   REQUIRE(rows.size() >= 80);
   for (const json::Value& row : rows) {

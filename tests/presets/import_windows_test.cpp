@@ -13,7 +13,7 @@ const std::string eight_types = R"("layer_types": ["full_attention", "sliding_at
 
 }  // namespace
 
-TEST_CASE("Mistral has windows in every layer unless these are disabled", "[import]") {
+TEST_CASE("Mistral has sliding windows in every layer unless its config disables them", "[import]") {
   CHECK(arch(small("mistral", R"("sliding_window": 16)")).local == LocalAttention{{16}, LayerSet::all(8)});
   CHECK(arch(small("mistral", R"("sliding_window": null)")).local.reach.tokens == 0);
   CHECK(arch(small("mistral", "")).local.reach.tokens == 0);       // 4096 exceeds the context
@@ -23,7 +23,7 @@ TEST_CASE("Mistral has windows in every layer unless these are disabled", "[impo
   CHECK(arch(part(R"({"model_type": "mistral", "num_key_value_heads": null})")).kv_heads == 32);
 }
 
-TEST_CASE("a window as long as the context is no window", "[import]") {
+TEST_CASE("a sliding window as long as the context is ignored", "[import]") {
   CHECK(arch(small("mistral", R"("sliding_window": 64)")).local == LocalAttention{});
   CHECK(arch(small("phi3", R"("sliding_window": 64)")).local == LocalAttention{});
   CHECK(arch(small("phi3", R"("sliding_window": 63)")).local == LocalAttention{{63}, LayerSet::all(8)});
@@ -31,7 +31,7 @@ TEST_CASE("a window as long as the context is no window", "[import]") {
   CHECK(arch(small("mixtral", "")).local == LocalAttention{});
 }
 
-TEST_CASE("Qwen has windows only with use_sliding_window, starting at layer max_window_layers", "[import]") {
+TEST_CASE("Qwen has sliding windows only with use_sliding_window, starting at layer max_window_layers", "[import]") {
   CHECK(arch(small("qwen2", R"("sliding_window": 16, "max_window_layers": 5)")).local == LocalAttention{});
   const std::string on = R"("use_sliding_window": true, "sliding_window": 16, "max_window_layers": 5)";
   CHECK(arch(small("qwen2", on)).local == LocalAttention{{16}, layers({5, 6, 7})});
@@ -40,8 +40,7 @@ TEST_CASE("Qwen has windows only with use_sliding_window, starting at layer max_
   CHECK(arch(small("qwen2", on + ", " + eight_types)).local == LocalAttention{{16}, layers({1, 2, 7})});
 }
 
-TEST_CASE("Gemma, Cohere, OLMo and gpt-oss have their own window patterns, and layer_types takes precedence",
-          "[import]") {
+TEST_CASE("Gemma, Cohere, OLMo and gpt-oss have default window patterns; layer_types takes precedence", "[import]") {
   const std::string window = R"("sliding_window": 16)";
   CHECK(arch(small("gemma2", window)).local == LocalAttention{{16}, layers({0, 2, 4, 6})});
   CHECK(arch(small("gemma3_text", window)).local == LocalAttention{{16}, layers({0, 1, 2, 3, 4, 6, 7})});
@@ -80,7 +79,7 @@ TEST_CASE("Gemma 4 shares keys and values in its last layers, which have wider M
         "window is missing or has different heads or widths; add a matching layer");
 }
 
-TEST_CASE("Llama 4 has chunks in layers with RoPE and experts in the configured layers", "[import]") {
+TEST_CASE("Llama 4 has chunked attention in layers with RoPE, and experts in the configured layers", "[import]") {
   const std::string chunk = R"("attention_chunk_size": 16)";
   CHECK(arch(small("llama4_text", chunk)).local == LocalAttention{{16, true}, layers({0, 1, 2, 4, 5, 6})});
   CHECK(arch(small("llama4_text", chunk + R"(, "no_rope_layers": [])")).local.layers == layers({0, 1, 2, 4, 5, 6}));

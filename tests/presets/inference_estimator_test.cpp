@@ -97,7 +97,7 @@ TEST_CASE("no inference estimate is below its bound on any device with any engin
   }
 }
 
-TEST_CASE("more bandwidth, peak or link bandwidth never slows inference", "[inference-estimator]") {
+TEST_CASE("more memory bandwidth, peak FLOPs or link bandwidth never slows inference", "[inference-estimator]") {
   const HardwareCard card = load_hardware("h100-sxm-80gb");
   Layout layout;
   layout.tp = 4;

@@ -81,7 +81,7 @@ TEST_CASE("an existing folder takes precedence over a preset with the same Huggi
   CHECK(named.name == "llama-3.1-8b");
 }
 
-TEST_CASE("a config.json may contain Infinity, as Python writes it, but a hardware file may not", "[load]") {
+TEST_CASE("Infinity, as written by Python, is accepted in a config.json but not in a hardware file", "[load]") {
   const Folder folder;
   const std::string config = R"({"time_step_limit": [0.0, Infinity], )" + std::string(gpt2_config.substr(1));
   CHECK(load_model(folder.write("mamba.json", config)).arch.hidden == 768);

@@ -26,7 +26,7 @@ Count bytes(const ModelCard& card) {
 
 }  // namespace
 
-TEST_CASE("words in a model name select the format of its weights", "[meant]") {
+TEST_CASE("terms in a model name select the format of its weights", "[meant]") {
   CHECK(meant("gpt-oss-20b") == "gpt-oss-20b ");
   CHECK(meant("lmsys/gpt-oss-20b-bf16") == "gpt-oss-20b bf16");
   CHECK(meant("Qwen/Qwen2.5-7B-Instruct-AWQ") == "qwen2.5-7b awq");
@@ -57,7 +57,7 @@ TEST_CASE("an ambiguous format or two contradictory formats in a name are reject
 }
 
 // hub moonshotai/Kimi-K2-Thinking stores its experts in int4; moonshotai/Kimi-K2-Instruct all matrices in fp8.
-TEST_CASE("a model name whose checkpoint has a preset's shape but other formats is rejected", "[meant]") {
+TEST_CASE("a model name whose checkpoint has a preset's architecture but different formats is rejected", "[meant]") {
   CHECK_THAT(
       test::sentence([] { load_model("moonshotai/Kimi-K2-Thinking"); }),
       Catch::Contains("has the architecture of preset 'kimi-k2', but its checkpoint stores its experts in int4"));
@@ -66,7 +66,7 @@ TEST_CASE("a model name whose checkpoint has a preset's shape but other formats 
 }
 
 // 20,914,757,184 parameters of 2 bytes are 41,829,514,368; 8,030,261,248 of Llama-3.1-8B are 16,060,522,496.
-TEST_CASE("weights whose format is inferred from the name have that format's size", "[meant]") {
+TEST_CASE("weights have the size of the format that is inferred from the model name", "[meant]") {
   const ModelCard card = load_model("lmsys/gpt-oss-20b-bf16");
   CHECK(parameters(card.arch).total == 20914757184);
   CHECK(bytes(card) == 41829514368);
@@ -77,7 +77,7 @@ TEST_CASE("weights whose format is inferred from the name have that format's siz
   CHECK(bytes(load_model("llama-3.1-8b-fp32")) == 2 * 16060522496);
 }
 
-TEST_CASE("a format in a name that equals the preset's format changes nothing", "[meant]") {
+TEST_CASE("a format in a model name that equals the preset's format has no effect", "[meant]") {
   CHECK(load_model("deepseek-v3-fp8").weights == load_model("deepseek-v3").weights);
   CHECK(load_model("deepseek-v3-fp8").products == load_model("deepseek-v3").products);
   CHECK(load_model("gpt-oss-120b-mxfp4").weights == load_model("gpt-oss-120b").weights);

@@ -83,7 +83,7 @@ TEST_CASE("a model file describes a model completely", "[model_file]") {
   CHECK_FALSE(is_model_file(j(R"({"model_type": "gpt2"})")));
 }
 
-TEST_CASE("optional blocks of a model file round-trip", "[model_file]") {
+TEST_CASE("optional sections round-trip through a model file", "[model_file]") {
   json::Value v = with("/moe", experts);
   v["sliding_window"] = j(R"({"window": 128, "layers": {"except": {"from": 5, "every": 6}}})");
   v["linear_attention"] = j(R"({"layers": [5, 11]})");
@@ -102,7 +102,7 @@ TEST_CASE("optional blocks of a model file round-trip", "[model_file]") {
   CHECK(read(model_file_json(mla)).arch == mla.arch);
 }
 
-TEST_CASE("chunked attention in a model file round-trips", "[model_file]") {
+TEST_CASE("chunked attention round-trips through a model file", "[model_file]") {
   const ModelCard card = read(with("/chunked_attention", j(R"({"chunk": 128, "layers": "all"})")));
   CHECK(card.arch.local == LocalAttention{{128, true}, LayerSet::all(12)});
   const json::Value written = model_file_json(card);
@@ -119,7 +119,7 @@ TEST_CASE("the head width is optional if the heads divide the hidden size evenly
   CHECK(read(v).arch.head_dim == 64);
 }
 
-TEST_CASE("the writer chooses the shortest layer pattern", "[model_file]") {
+TEST_CASE("a model file is written with the shortest layer pattern", "[model_file]") {
   const auto written = [](const char* pattern) {
     return model_file_json(
         read(with("/sliding_window", {{"window", 8}, {"layers", j(pattern)}})))["sliding_window"]["layers"];
@@ -134,7 +134,7 @@ TEST_CASE("the writer chooses the shortest layer pattern", "[model_file]") {
   CHECK(written(R"({"from": 11, "every": 999999})") == j("[11]"));
 }
 
-TEST_CASE("a published count that differs from the engine's is rejected", "[model_file]") {
+TEST_CASE("a model file whose published parameter count differs from the engine's is rejected", "[model_file]") {
   json::Value v = gpt2;
   v["published"]["parameters"] = 124439809;
   CHECK_THAT(refusal(v),
@@ -187,7 +187,7 @@ TEST_CASE("every key of a model file is required, and unknown keys are rejected"
   CHECK_THAT(refusal(with("/layer", 1)), Catch::Contains("did you mean \"layers\"?"));
 }
 
-TEST_CASE("an invalid size is rejected", "[model_file]") {
+TEST_CASE("a model file with an invalid size is rejected", "[model_file]") {
   const auto says = [](const char* pointer, const json::Value& value, const char* what) {
     CAPTURE(pointer, value.dump());
     CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
@@ -212,14 +212,14 @@ TEST_CASE("an invalid size is rejected", "[model_file]") {
   says("/stored_parameters", 0, "\"stored_parameters\"");
 }
 
-TEST_CASE("sizes whose product exceeds 2^63 are rejected", "[model_file]") {
+TEST_CASE("a model file with sizes whose product exceeds 2^63 is rejected", "[model_file]") {
   json::Value v = with("/layers", 1000);
   v["hidden"] = Count{1} << 31;
   v["mlp"]["width"] = Count{1} << 31;
   CHECK_THAT(refusal(v), Catch::Contains("exceeds 2^63"));
 }
 
-TEST_CASE("contradictory choices are rejected", "[model_file]") {
+TEST_CASE("a model file with contradictory choices is rejected", "[model_file]") {
   const auto says = [](const char* pointer, const json::Value& value, const char* what) {
     CAPTURE(pointer, value.dump());
     CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
@@ -248,7 +248,7 @@ TEST_CASE("contradictory choices are rejected", "[model_file]") {
   CHECK_THAT(refusal(both), Catch::Contains("layer 3 has both"));
 }
 
-TEST_CASE("keys of experts are validated", "[model_file]") {
+TEST_CASE("expert keys of a model file are validated", "[model_file]") {
   const auto says = [](const char* key, const json::Value& value, const char* what) {
     CAPTURE(key, value.dump());
     json::Value m = experts;
@@ -271,7 +271,7 @@ TEST_CASE("keys of experts are validated", "[model_file]") {
   CHECK(read(dense).arch.mlp_width == 0);
 }
 
-TEST_CASE("MTP modules round-trip and are validated", "[model_file][mtp]") {
+TEST_CASE("MTP modules round-trip through a model file and are validated", "[model_file][mtp]") {
   const json::Value modules = j(R"({"modules": 2, "mixer_of": 11, "mlp_of": 0, "own_norm": true, "own_embedding": false,
     "own_head": true})");
   const ModelCard card = read(with("/mtp", modules));
@@ -292,7 +292,7 @@ TEST_CASE("MTP modules round-trip and are validated", "[model_file][mtp]") {
   CHECK_THAT(refusal(narrow), Catch::Contains("a token embedding as wide as the model"));
 }
 
-TEST_CASE("keys of latent attention are validated", "[model_file]") {
+TEST_CASE("latent-attention keys of a model file are validated", "[model_file]") {
   const auto says = [](const char* key, const json::Value& value, const char* what) {
     CAPTURE(key, value.dump());
     json::Value a = latent;
@@ -310,7 +310,7 @@ TEST_CASE("keys of latent attention are validated", "[model_file]") {
   CHECK_THAT(refusal(with("/attention", none)), Catch::Contains("nope_width + rope_width"));
 }
 
-TEST_CASE("shortcut blocks and zero experts are validated", "[model_file]") {
+TEST_CASE("shortcut blocks and zero experts of a model file are validated", "[model_file]") {
   json::Value v = with("/block", "shortcut");
   CHECK_THAT(refusal(v), Catch::Contains("for the experts"));
   v["moe"] = experts;
@@ -341,7 +341,7 @@ TEST_CASE("residual streams and indexers are rejected with incompatible options"
   CHECK_THAT(refusal(with("/attention", attention)), Catch::Contains("up to the query; remove \"bidirectional\""));
 }
 
-TEST_CASE("keys of an indexer are validated", "[model_file]") {
+TEST_CASE("indexer keys of a model file are validated", "[model_file]") {
   const auto of = [](const json::Value& attention, const char* indexer) {
     json::Value a = attention;
     a["indexer"] = j(indexer);
@@ -365,7 +365,7 @@ TEST_CASE("keys of an indexer are validated", "[model_file]") {
   CHECK_THAT(refusal(windowed), Catch::Contains("remove the window"));
 }
 
-TEST_CASE("layer patterns are validated", "[model_file]") {
+TEST_CASE("layer patterns of a model file are validated", "[model_file]") {
   const auto says = [](const char* pattern, const char* what) {
     CAPTURE(pattern);
     CHECK_THAT(refusal(with("/linear_attention", {{"layers", j(pattern)}})), Catch::Contains(what));

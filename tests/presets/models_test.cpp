@@ -72,7 +72,7 @@ TEST_CASE("a shipped model equals the import of its published config", "[models]
   CHECK(compared.size() >= 169);  // the two PaLM models have no published config.json
 }
 
-TEST_CASE("a shipped model file has the writer's format", "[models]") {
+TEST_CASE("every shipped model file is byte-identical to the writer's output", "[models]") {
   for (const fs::path& path : model_files()) {
     CAPTURE(path.filename().string());
     const std::string text = json::file_text(path.string());

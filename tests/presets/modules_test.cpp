@@ -67,7 +67,7 @@ Numbers numbers_of(const ForEach& for_each) {
 
 }  // namespace
 
-TEST_CASE("every matrix of every preset has a name for quantization blocks", "[quantized]") {
+TEST_CASE("every matrix of every preset has a name for quantization configs", "[quantized]") {
   for (const std::string& name : builtin_names(builtin_models())) {
     const ModelCard card = load_model(name);
     const Arch& arch = card.arch;
@@ -114,7 +114,7 @@ TEST_CASE("every matrix of MTP modules has a name in every family", "[quantized]
   CHECK(with_modules >= 16);
 }
 
-TEST_CASE("names of vision encoders and MTP modules select no matrices of the language model", "[quantized]") {
+TEST_CASE("names of vision encoders and MTP modules do not select matrices of the language model", "[quantized]") {
   const import::Modules media_encoders({"vision_tower.vision_model.encoder.layers.0",
                                         "model.vision_tower.encoder.layers.0.mlp", "mtp.layers.0*",
                                         "multi_modal_projector.layers.0"});
@@ -123,7 +123,7 @@ TEST_CASE("names of vision encoders and MTP modules select no matrices of the la
   CHECK(media_encoders.contain("mtp.layers.0.mlp.up_proj"));
 }
 
-TEST_CASE("a name of the language model's layers selects no MTP module", "[quantized][mtp]") {
+TEST_CASE("a name that selects the language model's layers selects no MTP module", "[quantized][mtp]") {
   for (const char* pattern : {"model.layers.0", "model.layers.0.mlp", "model.layers.0*", "model.layers", "layers.0.",
                               "re:model\\.layers\\..*", "re:^layers.*"}) {
     INFO(pattern);
@@ -135,7 +135,7 @@ TEST_CASE("a name of the language model's layers selects no MTP module", "[quant
     CHECK(import::Modules({pattern}).contain("mtp.layers.0.mlp.up_proj"));
 }
 
-TEST_CASE("a composite's prefix does not matter in names, patterns and expressions", "[quantized]") {
+TEST_CASE("the prefix of a composite model is ignored in names, patterns and regular expressions", "[quantized]") {
   for (const std::string prefix : {"", "model.", "language_model.", "language_model.model.", "model.language_model."})
     for (const std::string& pattern : {prefix + "layers.0.mlp", prefix + "layers.0.", prefix + "layers.0.mlp*",
                                        "re:" + prefix + "layers\\.0\\.mlp.*"}) {

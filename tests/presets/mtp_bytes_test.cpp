@@ -66,7 +66,7 @@ TEST_CASE("16-bit MTP modules in quantized checkpoints add their published bytes
 
 // DeepSeek-V3's own checkpoint: blocks of 128 x 128 with a float32 scale. Router, join and norms stay in bf16. The
 // width 576 ends in a partial block.
-TEST_CASE("MTP modules that no list excludes are packed like the model's layers", "[quantized][mtp]") {
+TEST_CASE("MTP modules that no list excludes are quantized like the model's layers", "[quantized][mtp]") {
   constexpr Count kv_a = d * 576, scales = (matrices + experts - kv_a) / (128 * 128) + 56 * 5;
   const ModelCard card = released("deepseek-v3", fp8_block);
   CHECK(added(card) == matrices + experts + 4 * scales + 2 * (beside + norms));
@@ -97,7 +97,7 @@ TEST_CASE("LongCat-Flash's MTP module has attention, a dense MLP and a token emb
 
 // If a list names single matrices of a module, all others are packed: 4 bits per element, a one-byte scale per 16
 // elements and two float32 scales per matrix.
-TEST_CASE("a list selects single matrices of MTP modules", "[quantized][mtp]") {
+TEST_CASE("an exclusion list can select individual matrices of an MTP module", "[quantized][mtp]") {
   const auto packed = [](Count n, Count tensors) { return n / 2 + n / 16 + 8 * tensors; };
   const Count all = added(released("deepseek-v3.1", nvfp4("none")));
   CHECK(all == packed(matrices + experts, 5 + 257 * 3) + 2 * (beside + norms));
@@ -107,7 +107,7 @@ TEST_CASE("a list selects single matrices of MTP modules", "[quantized][mtp]") {
   CHECK(of_layer_0 == all);
 }
 
-TEST_CASE("every family's names select its MTP modules", "[quantized][mtp]") {
+TEST_CASE("module names in each family's style select its MTP modules", "[quantized][mtp]") {
   const auto saved = [](const char* name, const char* pattern) {
     const ModelCard card = released(name, nvfp4(pattern));
     INFO(name << ", " << pattern);
@@ -137,14 +137,14 @@ TEST_CASE("an MTP module of two layers has attention in the first layer and expe
   CHECK(first - none + second == bytes("mtp.layers*"));
 }
 
-TEST_CASE("the matrix that joins two inputs is packed if a quantization block names it", "[quantized][mtp]") {
+TEST_CASE("an MTP module's input projection is quantized if a quantization config names it", "[quantized][mtp]") {
   const std::string block = R"({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
     "mtp.fc": {"quant_algo": "FP8"}}})";
   constexpr Count w = 5120, join = 2 * w * w;
   CHECK(added(released("Qwen3.5-27B", block)) == 849398784 - join + 4 + 4);  // scales of the matrix and its input
 }
 
-TEST_CASE("one of several MTP modules has its share of the bytes, and two ranks halve every sharded matrix",
+TEST_CASE("one of several MTP modules takes its share of the bytes; two ranks halve its sharded matrices",
           "[quantized][mtp]") {
   const ModelCard card = released("MiMo-V2-Flash", nvfp4("model.mtp.layers.*"));
   REQUIRE(card.arch.mtp.modules == 3);

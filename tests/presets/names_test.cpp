@@ -31,7 +31,7 @@ std::vector<std::string> table_names() {
 
 }  // namespace
 
-TEST_CASE("a typed name splits into owner, name and tag", "[names]") {
+TEST_CASE("a model name splits into owner, name and tag", "[names]") {
   CHECK(typed_name("Qwen/Qwen3-8B").whole() == "Qwen/Qwen3-8B");
   CHECK(typed_name("https://huggingface.co/Qwen/Qwen3-8B/tree/main?x=1").whole() == "Qwen/Qwen3-8B");
   CHECK(typed_name("hf.co/bartowski/Llama-3.3-70B-Instruct-GGUF:Q4_K_M").tag == "Q4_K_M");
@@ -41,7 +41,7 @@ TEST_CASE("a typed name splits into owner, name and tag", "[names]") {
   CHECK(typed_name("Meta-Llama-3-8B-Instruct.Q4_0.gguf").name == "Meta-Llama-3-8B-Instruct-Q4_0");
 }
 
-TEST_CASE("names of hubs, tags and files resolve to a preset and the stored format", "[names]") {
+TEST_CASE("hub names, tags and file names resolve to a preset and a storage format", "[names]") {
   CHECK(meant("https://huggingface.co/Qwen/Qwen2.5-7B-Instruct-AWQ") == "qwen2.5-7b awq");
   CHECK(meant("hf.co/bartowski/Llama-3.3-70B-Instruct-GGUF:Q4_K_M") == "llama-3.3-70b gguf:q4_k_m");
   CHECK(meant("llama3.1:8b-instruct-q4_K_M") == "llama-3.1-8b gguf:q4_k_m");
@@ -56,7 +56,7 @@ TEST_CASE("names of hubs, tags and files resolve to a preset and the stored form
   CHECK(meant("unsloth/Qwen3-14B-GGUF") == "qwen3-14b gguf:q4_k_m");
 }
 
-TEST_CASE("a model whose shape no preset has is rejected, never resolved to another size", "[names]") {
+TEST_CASE("a model name without a preset of its size is rejected, never resolved to another size", "[names]") {
   CHECK_THAT(test::sentence([] { meant_model("gpt-4o"); }), Catch::Contains("closed model, shape not published"));
   CHECK_THAT(test::sentence([] { meant_model("codellama-34b"); }), Catch::Contains("pass its config.json"));
   CHECK(meant("mistral-small-2409") == "none");
@@ -66,7 +66,7 @@ TEST_CASE("a model whose shape no preset has is rejected, never resolved to anot
   CHECK(meant("deepseek-r1:9b") == "none");
 }
 
-TEST_CASE("a resolved name states its relation to the preset and the source", "[names]") {
+TEST_CASE("a caveat of a resolved name states its relation to the preset and the source", "[names]") {
   const ModelCard card = load_model("deepseek-r1:70b");
   CHECK_THAT(card.caveats.front(), Catch::Contains("distill of") && Catch::Contains("https://github.com/"));
   CHECK(card.word == "deepseek-r1:70b");
@@ -103,7 +103,7 @@ TEST_CASE("every name in the table loads or is rejected with a reason", "[names]
 
 // Skips Ollama names that lack the version that a hub's name states: Ollama's mistral is v0.3, and its deepseek-r1 is a
 // distilled model.
-TEST_CASE("the words of a name resolve to the table's preset, or to no preset", "[names]") {
+TEST_CASE("the terms of a model name resolve to the preset in the table of names or to no preset", "[names]") {
   for (const std::string& name : table_names()) {
     if (name.starts_with("mistral:7b") || name.starts_with("command-r") || find_builtin(builtin_models(), name))
       continue;

@@ -32,7 +32,7 @@ Numerics numerics(const char* type, const json::Value& more = json::Value::objec
 
 }  // namespace
 
-TEST_CASE("a Llama's epsilon, RoPE base and scaling are from its config or its class", "[numerics]") {
+TEST_CASE("a Llama's epsilon, RoPE base and scaling come from its config or its class defaults", "[numerics]") {
   CHECK(numerics("llama") == Numerics{.norm_epsilon = 1e-6});
   const Numerics n = numerics("llama", {{"rms_norm_eps", 1e-5},
                                         {"rope_theta", 500000.0},
@@ -68,7 +68,8 @@ TEST_CASE("yarn scales rotated values by 0.1 ln(factor) + 1 unless the config ha
   CHECK(factor({{"mscale", 0.707}, {"mscale_all_dim", 0.707}}) == 1);
 }
 
-TEST_CASE("Gemmas have unit-offset norms, scaled embeddings and scores, and caps from their config", "[numerics]") {
+TEST_CASE("Gemma models have unit-offset norms, scaled embeddings and scores, and caps from their config",
+          "[numerics]") {
   const Numerics one = numerics("gemma");
   CHECK((one.unit_offset && one.embedding_scale == 8 && one.score_scale == 0 && one.logit_cap == 0));
   const Numerics two = numerics("gemma2");
@@ -80,7 +81,7 @@ TEST_CASE("Gemmas have unit-offset norms, scaled embeddings and scores, and caps
   CHECK((three.score_scale == 0.125 && three.score_cap == 0 && three.rope.base == 1e6 && three.local_rope.base == 1e4));
 }
 
-TEST_CASE("the text part of a composite config determines the model that runs", "[numerics]") {
+TEST_CASE("the text model of a composite config determines the model that runs", "[numerics]") {
   json::Value text = config("gemma3_text");
   const Runnable r = import_runnable({{"model_type", "gemma3"}, {"text_config", text}}, "config");
   CHECK(r.model_type == "gemma3_text");

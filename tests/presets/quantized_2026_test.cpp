@@ -118,7 +118,7 @@ TEST_CASE("a GGUF file of Granite 4.0 H Small has the published number of bytes"
 
 // nvidia/DeepSeek-V4-Flash-NVFP4: 166726476754 elements, including nvfp4 scales but no others. The fp4 checkpoint has
 // 158069433298. The MTP module keeps its experts in fp4.
-TEST_CASE("DeepSeek-V4 Flash in nvfp4 also has the scales of its experts", "[quantized]") {
+TEST_CASE("the bytes of DeepSeek-V4 Flash in nvfp4 include the scales of its experts", "[quantized]") {
   std::string layers;
   for (Count i = 0; i < 43; ++i)
     layers +=

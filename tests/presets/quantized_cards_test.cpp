@@ -7,7 +7,7 @@
 using namespace llmcalc;
 using namespace llmcalc::test;
 
-TEST_CASE("the note on KV cache scales names the cache's format", "[schemes]") {
+TEST_CASE("the note about KV cache scales names the cache format", "[schemes]") {
   const auto note = [](const std::string& cache) {
     const ModelCard card = small_card(R"({"quant_method": "modelopt", "quant_algo": "FP8", )" + cache + "}");
     return card.caveats.empty() ? std::string() : card.caveats.back();
@@ -20,7 +20,7 @@ TEST_CASE("the note on KV cache scales names the cache's format", "[schemes]") {
   CHECK(note(R"("kv_cache_quant_algo": null)").empty());
 }
 
-TEST_CASE("matmuls use the input format in components with quantized inputs", "[schemes]") {
+TEST_CASE("matmuls with quantized inputs run in the input format", "[schemes]") {
   const std::string nvfp4 = R"("targets": ["re:.*mlp.*"], "weights": {"num_bits": 4, "type": "float", "strategy":
     "tensor_group", "group_size": 16})";
   const std::string fp8 = R"("targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy":
@@ -39,7 +39,7 @@ TEST_CASE("matmuls use the input format in components with quantized inputs", "[
   CHECK_FALSE(small_card(R"({"quant_method": "bitsandbytes", "load_in_4bit": true})").products);
 }
 
-TEST_CASE("an unread key of a quantization block is reported", "[schemes]") {
+TEST_CASE("an unknown key of a quantization config is reported", "[schemes]") {
   const auto unknown = [](const std::string& block) { return small_card(block).unknown_keys; };
   using KeyNames = std::vector<std::string>;
   CHECK(unknown("{" + gptq4 + R"(, "damp_percent": 0.1, "new_rotation": 4, "nothing": null})") ==

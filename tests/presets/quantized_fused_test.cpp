@@ -45,7 +45,7 @@ Count fp8_bytes(Count r, Count c) { return r * c + 4 * ceil_div(r, 128) * ceil_d
 
 // hf phi3: qkv_proj and gate_up_proj; glm4: gate_up_proj; gpt_neox and falcon: query_key_value; qwen2 has separate
 // matrices.
-TEST_CASE("a fused projection is stored with one shape", "[quantized]") {
+TEST_CASE("a fused projection is quantized as a single matrix", "[quantized]") {
   const auto check = [&](const char* type, const std::string& more, const std::vector<PackedMatrix>& all) {
     INFO(type);
     const ModelCard card = card_with(int4, type, more);
@@ -86,7 +86,7 @@ TEST_CASE("a gated DeltaNet's matrices are fused according to its family", "[qua
 }
 
 // hf afmoe: self_attn.gate_proj is a separate matrix that a block can exclude by name.
-TEST_CASE("a separate gate matrix is packed and excluded independently", "[quantized]") {
+TEST_CASE("a separate gate matrix can be quantized or excluded independently", "[quantized]") {
   const std::string more = R"("head_dim": 16, "num_experts": 4, "moe_intermediate_size": 64, "num_experts_per_tok": 2,
     "num_shared_experts": 1, "num_dense_layers": 8)";
   const std::vector<PackedMatrix> others{{96, 96, 16}, {32, 96, 16}, {256, 96, 16}, {96, 256, 8}};
@@ -110,7 +110,7 @@ TEST_CASE("unknown families store every matrix separately", "[quantized]") {
 }
 
 // functional.quantize_4bit flattens a matrix: 96 rows of 48 elements are 72 blocks of 64, not 96.
-TEST_CASE("bitsandbytes' blocks continue across rows", "[quantized]") {
+TEST_CASE("quantization blocks of bitsandbytes continue across rows", "[quantized]") {
   const std::string nf4 = R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_quant_type": "nf4"})";
   const ModelCard card = card_with(nf4, "llama", R"("head_dim": 8)");
   const auto packed = [](Count r, Count c) {
@@ -122,7 +122,7 @@ TEST_CASE("bitsandbytes' blocks continue across rows", "[quantized]") {
 }
 
 // compressed_tensors/utils/match.py, match_name: a name matches a single module.
-TEST_CASE("a name that compressed-tensors ignores is not a prefix", "[quantized]") {
+TEST_CASE("a module name in compressed-tensors' ignore list does not match as a prefix", "[quantized]") {
   const auto bytes_without = [](const std::string& name) {
     std::string block = int4;
     block.replace(block.find("\"lm_head\""), 9, "\"lm_head\", \"" + name + "\"");
@@ -136,7 +136,7 @@ TEST_CASE("a name that compressed-tensors ignores is not a prefix", "[quantized]
 }
 
 // nvidia/MiniMax-M3-NVFP4, hf_quant_config.json: the method is next to "quantization".
-TEST_CASE("ModelOpt's separate file may name its method", "[quantized]") {
+TEST_CASE("ModelOpt's separate quantization file may also state its method", "[quantized]") {
   const std::string inner =
       R"("quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]})";
   CHECK(bytes_of(card_with("{\"quant_method\": \"modelopt\", " + inner + "}", "llama", "")) ==

@@ -84,7 +84,7 @@ TEST_CASE("AutoRound's formats apply to all layers or to named ones", "[schemes]
   CHECK_THAT(refused(block(R"("bits": 4, "data_type": "fp")")), Catch::Contains("data_type \"fp\" with 4 bits"));
 }
 
-TEST_CASE("Quark has settings by layer name and by class", "[schemes]") {
+TEST_CASE("Quark's settings can be given by layer name and by class", "[schemes]") {
   const std::string fp8 = R"({"weight": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"}, "input_tensors":
     {"dtype": "fp8_e4m3", "qscheme": "per_tensor", "is_dynamic": false}})";
   const std::string fp4 = R"({"weight": {"dtype": "fp4", "qscheme": "per_group", "group_size": 32}, "input_tensors":
@@ -112,7 +112,7 @@ TEST_CASE("Quark has settings by layer name and by class", "[schemes]") {
 }
 
 // hqq, core/bitpack.py: ten 3-bit values per int32, across groups (axis 1) or within one (axis 0).
-TEST_CASE("HQQ has settings by module, and packs 3-bit values into int32", "[schemes]") {
+TEST_CASE("HQQ's settings can be given by module, and its 3-bit values are packed into int32", "[schemes]") {
   const std::string block = R"({"quant_method": "hqq", "quant_config": {"self_attn.q_proj": {"weight_quant_params":
     {"nbits": 4, "group_size": 64}}, "mlp.down_proj": {"weight_quant_params": {"nbits": 2, "group_size": 16}}}})";
   CHECK(packed_as(block, "layers.0.self_attn.q_proj") == n / 2 + n / 64 * 4);
@@ -132,7 +132,7 @@ TEST_CASE("HQQ has settings by module, and packs 3-bit values into int32", "[sch
              Catch::Contains("HQQ's \"scale_quant_params\""));
 }
 
-TEST_CASE("EXL has separate bits for the head", "[schemes]") {
+TEST_CASE("EXL has a separate bit width for the head", "[schemes]") {
   const auto head = [](const std::string& block) { return packed_as(block, "lm_head", Component::lm_head); };
   const std::string third = R"({"quant_method": "exl3", "bits": 4.0, "head_bits": 6})";
   CHECK(head(third) == n * 6 / 8 + 2 * (rows + columns));
@@ -156,7 +156,7 @@ TEST_CASE("fp8 block scales have the family's format", "[schemes]") {
   CHECK(scale_bytes("qwen3") == 2 * blocks);
 }
 
-TEST_CASE("compressed-tensors' layouts follow the block's settings", "[schemes]") {
+TEST_CASE("storage layouts of compressed-tensors follow its config's settings", "[schemes]") {
   const std::string int4 =
       R"({"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128, "symmetric": true})";
   // Every second element with a two-bit index: 2 + 1 bits per element, and a 16-bit scale per group.
@@ -215,7 +215,7 @@ TEST_CASE("a sparse checkpoint of compressed-tensors may have unquantized weight
   CHECK(bytes_of(small_card(block)) == sparse + sparse / 8 + 14 * 16 + 2 * (2 * table_numbers + norm_numbers));
 }
 
-TEST_CASE("groups that name modules take precedence over a group for all modules", "[schemes]") {
+TEST_CASE("quantization groups for named modules take precedence over a group for all modules", "[schemes]") {
   const std::string block = R"({"quant_method": "compressed-tensors", "format": "mixed-precision", "config_groups": {
     "all": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}},
     "down": {"targets": ["re:.*down_proj"], "weights": {"num_bits": 4, "type": "float", "group_size": 32}}}})";
@@ -225,7 +225,7 @@ TEST_CASE("groups that name modules take precedence over a group for all modules
 
 // quant_api.py: fp8 has a float32 scale per row or tensor; integers of IntxWeightOnly take a byte each, with a 16-bit
 // scale and a one-byte zero point.
-TEST_CASE("torchao's settings are read with granularity and modules", "[schemes]") {
+TEST_CASE("torchao's granularity and per-module settings are read", "[schemes]") {
   const auto block = [](const std::string& type, const std::string& data, const std::string& more = "") {
     return R"({"quant_method": "torchao", "quant_type": {"default": {"_type": ")" + type + R"(", "_data": )" + data +
            "}}" + more + "}";
@@ -287,7 +287,7 @@ TEST_CASE("tiled scales are padded to full tiles", "[schemes]") {
   CHECK(import::packed_bytes(p, m) == Bytes(2 * (130 * 96 + 256 * 4)));  // 2 x 1 tiles of 128 x 4
 }
 
-TEST_CASE("torchao quantizes token embeddings if the block includes them", "[schemes]") {
+TEST_CASE("torchao quantizes token embeddings if its config includes them", "[schemes]") {
   const auto block = [](const char* tables) {
     return std::string(R"({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig"}},
     "include_input_output_embeddings": )") +
@@ -302,7 +302,7 @@ TEST_CASE("torchao quantizes token embeddings if the block includes them", "[sch
 }
 
 // modelopt, export/unified_export_hf.py: scales are float32, except for nvfp4 and mxfp4 groups.
-TEST_CASE("ModelOpt's algorithms have their own scales, and low-precision matmuls if inputs are quantized",
+TEST_CASE("each ModelOpt algorithm has specific scales, and low-precision matmuls if inputs are quantized",
           "[schemes]") {
   const auto block = [](const std::string& algorithm, int group = 0) {
     return R"({"quant_algo": ")" + algorithm + "\"" +

@@ -78,7 +78,7 @@ TEST_CASE("a quantized checkpoint has the published number of bytes", "[quantize
 
 // deepseek-ai/DeepSeek-V3 has 680571043840 elements in fp8, 3918786560 in bf16 and 41555600 in float32 (Hugging Face's
 // counts by dtype). Not counted here: its prediction layer, and 256 router biases in each of 58 layers.
-TEST_CASE("DeepSeek-V3 has the published number of bytes minus the prediction layer and buffers", "[quantized]") {
+TEST_CASE("DeepSeek-V3 has the published number of bytes minus the MTP module and buffers", "[quantized]") {
   constexpr Count h = 7168, table = 129280 * h;
   // q_a, q_b, kv_a, kv_b, o; 257 experts with three matrices.
   constexpr Count attention = h * 1536 + 1536 * 24576 + h * 576 + 512 * 32768 + 16384 * h, experts = 257 * 3 * h * 2048;
@@ -100,7 +100,7 @@ TEST_CASE("a GGUF file with one type has the published number of bytes", "[quant
   CHECK(bytes_in("qwen3-30b-a3b", R"({"all": "q8_0", "norm": "fp32", "router": "fp32"})") == 32483932576 - 5970336);
 }
 
-TEST_CASE("modules excluded by a quantization block keep the config's dtype", "[quantized]") {
+TEST_CASE("modules excluded by a quantization config keep the config's dtype", "[quantized]") {
   const auto formats = [](const ModelCard& card) { return weight_formats_text(*card.weights); };
   CHECK(formats(quantized("deepseek-v3", deepseek_block)) ==
         "fp8-block (attention, mlp, experts, shared_experts), bf16");
@@ -208,7 +208,7 @@ TEST_CASE("the format of fp8 block scales depends on the family", "[quantized]")
 }
 
 // Bytes of one matrix of 512 x 1024 in the layouts of the methods' own code.
-TEST_CASE("every quantization method has its exact layout", "[quantized]") {
+TEST_CASE("every quantization method packs a matrix into its exact number of bytes", "[quantized]") {
   constexpr Count rows = 512, columns = 1024, n = rows * columns;
   const auto packed = [](const std::string& block) {
     const json::Value v = json::parse(block, "block");
@@ -254,7 +254,7 @@ TEST_CASE("a config's dtype is the format of its weights", "[quantized]") {
         "c.json: \"dtype\": expected float32, float16, bfloat16 or auto, got \"int3\"");
 }
 
-TEST_CASE("the error for an unknown quantization names the quantization", "[quantized]") {
+TEST_CASE("the error for an unknown quantization method names the method", "[quantized]") {
   const auto says = [](const std::string& block, const char* what) {
     CHECK_THAT(refusal(block), Catch::Contains(what) && Catch::Contains("is not supported; specify the formats"));
   };

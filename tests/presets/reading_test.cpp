@@ -29,7 +29,7 @@ KeyReading reading_of(const json::Value& config, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("the effect of a key is the set of model file entries that change with it", "[import][reading]") {
+TEST_CASE("the effect of a config key is the set of model file entries that change with it", "[import][reading]") {
   const auto becomes = [](const char* key) { return reading_of(small_llama(), key).becomes; };
   using Parts = std::vector<std::string>;
   CHECK(becomes("num_key_value_heads") == Parts{"attention.kv_heads 2"});
@@ -39,7 +39,7 @@ TEST_CASE("the effect of a key is the set of model file entries that change with
   CHECK(becomes("model_type") == Parts{"model family"});
 }
 
-TEST_CASE("an ignored key has a reason", "[import][reading]") {
+TEST_CASE("an ignored config key is reported with a reason", "[import][reading]") {
   const auto why = [](const char* key) { return reading_of(small_llama(), key).why; };
   CHECK(why("hidden_size").empty());
   CHECK(why("rope_theta") == "rotary embeddings have no parameters");
@@ -50,7 +50,7 @@ TEST_CASE("an ignored key has a reason", "[import][reading]") {
     CHECK(why(key) == "not understood, not counted");
 }
 
-TEST_CASE("a key that is only validated is reported as checked", "[import][reading]") {
+TEST_CASE("a config key that is only validated is reported as checked", "[import][reading]") {
   json::Value config = small_llama();
   config["model_type"] = "cohere2";
   config["sliding_window_pattern"] = 4;
@@ -62,7 +62,7 @@ TEST_CASE("a key that is only validated is reported as checked", "[import][readi
         "checked: some values are rejected, and no size depends on the others");
 }
 
-TEST_CASE("a list of equal numbers is not ignored if one of them matters", "[import][reading]") {
+TEST_CASE("a config list of equal numbers is not ignored if any of them has an effect", "[import][reading]") {
   const json::Value ernie = {{"model_type", "ernie4_5_moe_vl"},
                              {"hidden_size", 256},
                              {"num_hidden_layers", 4},
@@ -92,7 +92,8 @@ TEST_CASE("every key of a 2026 config is read or ignored with a reason, and size
   }
 }
 
-TEST_CASE("a string with a letter per layer is read together with the number of layers", "[import][reading]") {
+TEST_CASE("a pattern string with one letter per layer is read together with the number of layers",
+          "[import][reading]") {
   const json::Value nemotron = {{"model_type", "nemotron_h"},
                                 {"hidden_size", 64},
                                 {"num_hidden_layers", 6},
@@ -114,7 +115,7 @@ TEST_CASE("a string with a letter per layer is read together with the number of 
   CHECK(pattern.becomes.front().find("checked") == std::string::npos);
 }
 
-TEST_CASE("reading the keys of an unsupported config is rejected", "[import][reading]") {
+TEST_CASE("listing the key effects of an unsupported config is rejected", "[import][reading]") {
   CHECK_THAT(test::sentence([] {
                key_readings({{"model_type", "qwen9"}}, "c.json");
              }),
@@ -142,7 +143,7 @@ TEST_CASE("a width repeated in an encoder's config is read together with its cop
 }
 
 // mlx writes the format of each module after the common one.
-TEST_CASE("keys that repeat for many modules are listed as one", "[import][reading]") {
+TEST_CASE("config keys that repeat for many modules are listed once", "[import][reading]") {
   json::Value config = small_llama();
   config["num_hidden_layers"] = 100;
   config["quantization"] = {{"group_size", 64}, {"bits", 4}};

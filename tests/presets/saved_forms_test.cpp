@@ -22,7 +22,7 @@ Value taken(Value& c, const char* key) {
 
 void rename(Value& c, const char* key, const char* to) { c[to] = taken(c, key); }
 
-/// One word per layer, selected by the layer's number in the list.
+/// One term per layer: the element of `of` whose index is the layer's entry in `numbers`.
 Value words(const Value& numbers, const std::vector<std::string>& of) {
   Value out = Value::array();
   for (const Value& n : numbers) out.push_back(of.at(n.get<std::size_t>()));
@@ -183,7 +183,7 @@ TEST_CASE("saved configs of Mamba hybrids give the published models", "[import][
     }
 }
 
-TEST_CASE("a list of layers replaces Jamba's and Bamba's keys", "[import][saved]") {
+TEST_CASE("a layer_types list replaces Jamba's and Bamba's layer keys", "[import][saved]") {
   const Value jamba = released_config("Jamba-1.5-Mini");
   Value saved = jamba;
   for (const char* key : {"attn_layer_period", "attn_layer_offset", "expert_layer_period", "expert_layer_offset"})
@@ -224,7 +224,7 @@ TEST_CASE("mlp_layer_types replaces the number of dense layers", "[import][saved
   }
 }
 
-TEST_CASE("both terms for layers with an indexer are accepted", "[import][saved]") {
+TEST_CASE("both layer_types terms for layers with an indexer are accepted", "[import][saved]") {
   Value c = released_config("GLM-5");
   const Arch published = arch(c.dump());
   for (const char* word : {"deepseek_sparse_attention", "indexed_attention"}) {
@@ -236,7 +236,7 @@ TEST_CASE("both terms for layers with an indexer are accepted", "[import][saved]
   CHECK(refusal(c.dump()) == "c.json: \"layer_types\": expected indexed_attention, got \"full_attention\"");
 }
 
-TEST_CASE("T5 1.1's head stays untied in the form that transformers saves as tied", "[import][saved]") {
+TEST_CASE("T5 1.1's head stays untied although transformers saves tie_word_embeddings as true", "[import][saved]") {
   Value c = released_config("flan-t5-small");
   const Arch published = arch(c.dump());
   c["tie_word_embeddings"] = true;
@@ -245,7 +245,7 @@ TEST_CASE("T5 1.1's head stays untied in the form that transformers saves as tie
   CHECK(arch(c.dump()) == published);
 }
 
-TEST_CASE("missing lists of layers have the defaults of their class", "[import][saved]") {
+TEST_CASE("missing lists of layers default to those of their config class", "[import][saved]") {
   Value step = released_config("Step-3.5-Flash");
   step.erase("moe_layers_enum");
   CHECK(parameters(arch(step.dump())).total == 196956118272);

@@ -40,7 +40,7 @@ TEST_CASE("Megatron-LM and its relatives pad a vocabulary to 128 rows per tensor
     CHECK(load_software(name).vocabulary_multiple == 1);
 }
 
-TEST_CASE("software is found by its common names", "[software]") {
+TEST_CASE("software presets are found by common names", "[software]") {
   CHECK(load_software("Megatron-Core").name == "megatron-lm");
   CHECK(load_software("megatron").training->fusion == Fusion::tuned);
   CHECK(load_software("fsdp").training->fusion == Fusion::eager);
@@ -48,7 +48,7 @@ TEST_CASE("software is found by its common names", "[software]") {
   CHECK(sentence([] { load_software("megatorn-lm"); }).find("did you mean 'megatron-lm'") != std::string::npos);
 }
 
-TEST_CASE("the error for a software file with an unknown word lists the known ones", "[software]") {
+TEST_CASE("the error for a software file with an unknown term lists the known terms", "[software]") {
   CHECK(read_software_file(profile(), "mine.json").training->writes_norms);
   json::Value wrong = profile();
   wrong["fusion"] = "fused";
@@ -68,8 +68,7 @@ TEST_CASE("the error for a software file with an unknown word lists the known on
   CHECK(refused(wrong).find("\"speed\"") != std::string::npos);
 }
 
-TEST_CASE("norms are written out only for models with RMSNorm, and naive attention has separate kernels",
-          "[software]") {
+TEST_CASE("norm outputs are written only for RMSNorm models, and naive attention has separate kernels", "[software]") {
   const SoftwareCard card = read_software_file(profile(), "mine.json");
   Arch rms, layer;
   rms.norm = NormKind::rms_norm;

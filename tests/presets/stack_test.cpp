@@ -23,7 +23,7 @@ SoftwareAtVersion at(const char* version) { return at_version(file(), version, "
 
 }  // namespace
 
-TEST_CASE("a version selects the newest entry that is not newer than itself", "[software]") {
+TEST_CASE("a software version selects the newest entry that is not newer than itself", "[software]") {
   CHECK(at("0.2").value == json::parse(R"({"a": 1})", "test"));
   CHECK(at("0.8.5").version.name == "0.2");
   CHECK(at("0.9").value == json::parse(R"({"a": 2, "o": {"x": 1, "y": 2}})", "test"));
@@ -33,7 +33,7 @@ TEST_CASE("a version selects the newest entry that is not newer than itself", "[
   CHECK(at("0.10").versions.size() == 3);
 }
 
-TEST_CASE("a date selects the newest version released by then", "[software]") {
+TEST_CASE("a date selects the newest software version released by then", "[software]") {
   CHECK(at("2023-09").version.name == "0.2");
   CHECK(at("2025-05-14").version.name == "0.2");
   CHECK(at("2025-05").version.name == "0.9");
@@ -53,7 +53,7 @@ TEST_CASE("the error for a version that does not exist names the first existing 
   CHECK(sentence([&] { at_version(wrong, std::nullopt, "mine"); }).find("must be newer than 0.9") != std::string::npos);
 }
 
-TEST_CASE("versions are compared number by number", "[software]") {
+TEST_CASE("software versions are compared number by number", "[software]") {
   CHECK(is_older("0.9", "0.10"));
   CHECK_FALSE(is_older("0.10.0", "0.10"));
   CHECK(is_older("b4500", "b6000"));
@@ -69,7 +69,7 @@ TEST_CASE("vLLM before 0.8 uses the V0 engine", "[software]") {
   CHECK(*load_software("vllm@0.20").server->utilization == 0.92);
 }
 
-TEST_CASE("a stack has its parent's keys, and its own capabilities", "[software]") {
+TEST_CASE("a software stack inherits its parent's keys and adds its own capabilities", "[software]") {
   const SoftwareCard parent = load_software("megatron-lm"), zb = load_software("zero-bubble");
   CHECK(zb.training->fusion == parent.training->fusion);
   CHECK(zb.vocabulary_multiple == 128);
@@ -92,7 +92,7 @@ TEST_CASE("an absent list of capabilities allows everything, and an empty list a
 
 // On an H100 of 81,920 MiB: 0.4 takes the share of its ranks, 0.5.1 reserves 9.5 + 0.5 tp GiB, 0.5.3 follows the
 // formula of engine_law.hpp.
-TEST_CASE("SGLang's static share depends on its version", "[software]") {
+TEST_CASE("SGLang's static memory fraction depends on its version", "[software]") {
   const auto share = [](const char* version, Count ranks) {
     const SoftwareCard card = load_software(std::string("sglang@") + version);
     return default_utilization(*card.server, Bytes(Count{80} << 30), ranks, 1);
@@ -106,7 +106,7 @@ TEST_CASE("SGLang's static share depends on its version", "[software]") {
   CHECK(share("0.5.3", 1) == 0.836);
 }
 
-TEST_CASE("capabilities appear with the version that introduced them", "[software]") {
+TEST_CASE("a stack has a capability from the version that introduced it", "[software]") {
   const auto has = [](const char* stack, Capability c, const char* word) {
     return load_software(stack).capabilities.has(c, word);
   };
@@ -125,7 +125,7 @@ TEST_CASE("capabilities appear with the version that introduced them", "[softwar
 }
 
 // Until build 9460, the graph of a prompt has logits of all its 512 tokens: 512 x 128,256 x 4 bytes.
-TEST_CASE("llama.cpp's older builds reserve the logits of every token of a pass", "[software]") {
+TEST_CASE("older llama.cpp builds reserve memory for the logits of every token of a pass", "[software]") {
   CHECK(load_software("llama.cpp@b9000").server->logit_bytes_per_token == 4);
   CHECK(load_software("llama.cpp@b9000").server->logit_bytes_per_sequence == 0);
   CHECK(load_software("llama.cpp").server->logit_bytes_per_token == 0);
@@ -134,7 +134,7 @@ TEST_CASE("llama.cpp's older builds reserve the logits of every token of a pass"
 
 // SGLang on an H100: 81,920 MiB; reserved 512 + 1.5 x 8192 + 2 x 256 + 1024 / 8 = 13,440 MiB; 1 - 13440 / 81920 =
 // 0.836.
-TEST_CASE("SGLang's static share follows from memory, chunk and ranks", "[software]") {
+TEST_CASE("SGLang's static memory fraction depends on memory, chunk size and ranks", "[software]") {
   const json::Value file = json::parse(R"({"memory": "static share", "by_memory": [
     {"below_gib": 35, "pass_tokens": 2048, "graph_batch": 24, "graph_batch_tp4": 80},
     {"pass_tokens": 8192, "graph_batch": 256, "graph_batch_tp4": 512}]})",

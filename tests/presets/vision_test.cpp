@@ -43,7 +43,7 @@ constexpr Count small_clip_numbers = 8 + 96 + 80 + 32 + 2 * (288 + 144 + 136 + 3
 
 }  // namespace
 
-TEST_CASE("an encoder and its projector match the parameter count of their checkpoint", "[import][towers]") {
+TEST_CASE("a vision encoder and its projector match the parameter count of their checkpoint", "[import][towers]") {
   const json::Value rows = media_encoder_rows();
   REQUIRE(rows.size() == 37);
   for (const json::Value& row : rows) {
@@ -89,7 +89,7 @@ TEST_CASE("encoder and projector parameters of small CLIP and SigLIP models matc
   CHECK(media_encoders("llava", siglip).vision == headless + 8 + 288 + 16 + 144 + 136);
 }
 
-TEST_CASE("an unknown encoder is named and not counted", "[import][towers]") {
+TEST_CASE("an unknown media encoder is reported by name and not counted", "[import][towers]") {
   const auto card = [](const std::string& type, const std::string& more) { return imported(beside_text(type, more)); };
   const std::string vision = R"("vision_config": {"model_type": "dinov3_vit", "hidden_size": 8})";
   const ModelCard one = card("llava", vision);
@@ -116,7 +116,7 @@ TEST_CASE("unknown keys and defaults of an encoder's config are reported", "[imp
   CHECK_THAT(short_one.caveats.front(), Catch::Contains("num_hidden_layers 24"));
 }
 
-TEST_CASE("absurd and contradictory encoders are rejected with a sentence", "[import][towers]") {
+TEST_CASE("invalid and contradictory encoders are rejected with an error message", "[import][towers]") {
   const auto refused = [](const std::string& type, const std::string& more) {
     return refusal(beside_text(type, R"("vision_config": )" + more));
   };

@@ -79,7 +79,7 @@ TEST_CASE("for a given batch, the largest micro-batch is the largest divisor of 
   CHECK(r.tried.back().value == most);
 }
 
-TEST_CASE("the largest micro-batch without a stated batch is exact", "[search]") {
+TEST_CASE("without a stated batch, the largest micro-batch that fits is exact", "[search]") {
   const LargestQuestion q{.of = Largest::micro_batch, .batch_follows = true};
   for (const Count micro_batch : {1, 5, 8}) {
     Space s = small(1'000'000'000);
@@ -142,7 +142,7 @@ TEST_CASE("a batch of any size fits if its micro-batches do, and otherwise no ba
   }
 }
 
-TEST_CASE("a stopped search for the largest value reports the stop", "[search]") {
+TEST_CASE("a search for the largest value reports that it was stopped", "[search]") {
   const LargestFound r = largest(small(1'000'000'000), {.of = Largest::sequence}, [](const Space&) {
     SearchResult none;
     none.stopped = true;
@@ -153,7 +153,7 @@ TEST_CASE("a stopped search for the largest value reports the stop", "[search]")
   CHECK(r.tried.empty());
 }
 
-TEST_CASE("a model with another number of layers keeps its first layers and continues its last pattern", "[search]") {
+TEST_CASE("changing a model's number of layers keeps its first layers and continues its last pattern", "[search]") {
   Arch a = even();
   a.layers = 8;
   a.moe.experts = 4;

@@ -59,7 +59,7 @@ TEST_CASE("no plan needs less memory than the partition-free bound", "[search]")
 
 // With one stage and no recomputation, one micro-batch is in flight: the bound lacks only tensors of the embedding, the
 // head and the running layer, gathered weights and buckets.
-TEST_CASE("the memory bound covers most of the memory of a single-stage plan", "[search]") {
+TEST_CASE("the partition-free memory bound covers most of a single-stage plan's memory", "[search]") {
   const Space s = space_of(with_layers(even(), 32), 1, 1'000'000'000, 512, 1);
   const Candidate c{};
   const double peak = static_cast<double>(trained(s, c).peak.value);

@@ -84,7 +84,7 @@ TEST_CASE("a slower neighbor reports the part of its step that takes longer", "[
   CHECK(n->part.by == b[n->part.part] - a[n->part.part]);
 }
 
-TEST_CASE("growth of a memory term is measured on the neighbor's fullest stage", "[search]") {
+TEST_CASE("the growth of a memory term in a neighboring plan is measured on that plan's fullest stage", "[search]") {
   Space s = space_of(with_layers(even(), 8), 8, 0, 512, 64);
   const Candidate plan{.gpus = 8, .tp = 2, .pp = 2, .dp = 2, .micro_batch = 4, .sp = true, .zero = Zero::none};
   s.cluster.device.memory = trained(s, plan).peak;

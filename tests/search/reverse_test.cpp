@@ -21,7 +21,7 @@ Bytes peak(const Setup& s) { return train(s.arch, s.plan, s.layout, s.cluster).m
 
 }  // namespace
 
-TEST_CASE("the fewest devices for a deadline are the smallest number that meets it", "[search]") {
+TEST_CASE("the fewest devices for a deadline are the smallest device count that meets it", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
   const double tokens = 1e9;
   const Searching searching = [](const Space& one) { return search(one); };
@@ -110,7 +110,7 @@ TEST_CASE("device counts are tried in ascending order, and a stopped search ends
   CHECK(calls == 1);
 }
 
-TEST_CASE("device counts to try are powers of two and the maximum", "[search]") {
+TEST_CASE("the device counts tried are the powers of two and the maximum", "[search]") {
   CHECK(numbers_up_to(1) == std::vector<Count>{1});
   CHECK(numbers_up_to(8) == std::vector<Count>{1, 2, 4, 8});
   CHECK(numbers_up_to(12) == std::vector<Count>{1, 2, 4, 8, 12});
@@ -148,7 +148,7 @@ TEST_CASE("the best plans of each device count merge into the best of all", "[se
   CHECK(calls == 1);
 }
 
-TEST_CASE("an offer is the device count with the best plan that meets the deadline", "[search]") {
+TEST_CASE("the offer for a hardware type is the device count with the best plan that meets the deadline", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
   s.gpus = numbers_up_to(8);
   const double tokens = 1e9;
@@ -268,7 +268,7 @@ TEST_CASE("each remedy makes a plan fit by one change, and the fastest comes fir
   CHECK(remedies(s).empty());
 }
 
-TEST_CASE("a remedy increases its degree until the plan fits", "[search]") {
+TEST_CASE("a remedy increases its parallel degree until the plan fits", "[search]") {
   Setup s = setup();
   s.layout = {.dp = 8};
   Setup quarter = s;

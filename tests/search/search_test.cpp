@@ -72,7 +72,7 @@ TEST_CASE("a search finds the best of all plans that train() evaluates", "[searc
   }
 }
 
-TEST_CASE("plans found by a search equal train() to the last bit", "[search]") {
+TEST_CASE("the figures of found plans equal those of train() to the last bit", "[search]") {
   Space s = space_of(llama31_8b(), 16, Count{80} << 30, 4096, 64);
   const SearchResult r = search(s);
   CHECK(r.best.size() == 10);
@@ -81,7 +81,7 @@ TEST_CASE("plans found by a search equal train() to the last bit", "[search]") {
     for (const Found& f : list) CHECK(f == trained(s, f.candidate));
 }
 
-TEST_CASE("a search divided into any number of parts merges into the same result", "[search]") {
+TEST_CASE("the merged result of a search does not depend on the number of parts", "[search]") {
   const Space s = space_of(with_layers(even_moe(), 4), 8, 8'000'000, 256, 8);
   const SearchResult whole = search(s);
   for (const Count n : {2, 3, 7}) {
@@ -133,7 +133,7 @@ TEST_CASE("a plan on the Pareto front is the fastest of all plans that need no m
   CHECK(r.front.back().step == r.best[0].step);
 }
 
-TEST_CASE("fixed values are not searched", "[search]") {
+TEST_CASE("options with fixed values are not searched", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 8'000'000, 512, 16);
   s.fixed = {.tp = 2, .pp = 2, .recompute = Recompute::full, .zero = Zero::optimizer};
   const SearchResult r = search(s);
@@ -162,7 +162,7 @@ TEST_CASE("a search under LoRA shards frozen weights only if they have a plain f
   CHECK_FALSE(shards());
 }
 
-TEST_CASE("a search with frozen parts equals train() for every ZeRO stage", "[search]") {
+TEST_CASE("plans found with frozen parts equal train() for every ZeRO stage", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   s.plan.frozen = {.parts = FreezePart::embedding, .layers = LayerSet::all(3)};
   s.best = 1000;
@@ -175,7 +175,7 @@ TEST_CASE("a search with frozen parts equals train() for every ZeRO stage", "[se
   for (const Found& f : search(s).best) CHECK(f == trained(s, f.candidate));
 }
 
-TEST_CASE("a search with blocks that stay wide equals train()", "[search]") {
+TEST_CASE("plans found with high-precision blocks equal train()", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   s.plan.precision = *dtype("mxfp8");
   s.plan.low_precision = {.parts = NarrowPart::mlp, .first_wide = 1, .last_wide = 2};
@@ -240,7 +240,7 @@ TEST_CASE("a search with hybrid sharding divides experts within a replica", "[se
   s.layout.hsdp = 2;
   s.best = 1000;
   const SearchResult found = search(s);
-  Count most = 0;  // expert ranks without tensor parallelism
+  Count most = 0;  // expert-parallel ranks without tensor parallelism
   for (const Found& f : found.best) {
     const Candidate& c = f.candidate;
     CHECK(f == trained(s, c));
@@ -250,7 +250,7 @@ TEST_CASE("a search with hybrid sharding divides experts within a replica", "[se
   CHECK(most == 2);
 }
 
-TEST_CASE("a space without a possible plan is detected before the search", "[search]") {
+TEST_CASE("a search space without a possible plan is detected before the search", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   const auto counted = [](const Space& space) {
     const SearchCounts c = search(space).counts;
@@ -265,7 +265,7 @@ TEST_CASE("a space without a possible plan is detected before the search", "[sea
         }
 }
 
-TEST_CASE("a plan that needs more host memory than the capacity does not fit", "[search]") {
+TEST_CASE("a plan that needs more host memory than the host has does not fit", "[search]") {
   Space s = small_spaces().back();
   const SearchResult free = search(s);
   REQUIRE(free.counts.fit > 0);

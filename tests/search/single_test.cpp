@@ -57,7 +57,7 @@ Candidate random_plan(Dice& dice, const Space& s) {
 
 }  // namespace
 
-TEST_CASE("a search over a single plan gives train()'s seconds and bytes", "[search]") {
+TEST_CASE("a search over a single plan gives the seconds and bytes of train()", "[search]") {
   Space dense = space_of(llama31_8b(), 1, Count{1} << 50, 1024, 768);
   dense.arch.layers = 40;
   Space tied = space_of(gpt3_175b(), 1, Count{1} << 50, 1024, 384);

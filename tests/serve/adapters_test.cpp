@@ -29,7 +29,7 @@ double adapter_time(Count rows, const ServedAdapters& a) {
 
 }  // namespace
 
-TEST_CASE("every resident adapter has A and B for each matrix", "[serve][adapters]") {
+TEST_CASE("every resident adapter stores A and B for each target matrix", "[serve][adapters]") {
   const Arch arch = test::llama31_8b();
   CHECK(adapter_bytes(arch, {}, {}, {.resident = 8, .rank = 16}) == Bytes(Count{8} * 32 * 16 * widths * 2));
   CHECK(adapter_bytes(arch, {}, {}, {}) == Bytes());
@@ -37,7 +37,7 @@ TEST_CASE("every resident adapter has A and B for each matrix", "[serve][adapter
   CHECK(adapter_bytes(arch, {}, {}, of_q) == Bytes(Count{32} * 16 * 8192 * 2));
 }
 
-TEST_CASE("a pass reads as many adapters as it has rows, up to all", "[serve][adapters]") {
+TEST_CASE("a pass reads one adapter per row, up to the number of resident adapters", "[serve][adapters]") {
   const ServedAdapters eight{.resident = 8, .rank = 16}, one{.resident = 1, .rank = 16};
   const double read = 32.0 * 16 * widths * 2 / 2e12;  // one adapter at the card's bandwidth
   CHECK(adapter_time(1, eight) == Approx(adapter_time(1, one)));
@@ -46,7 +46,7 @@ TEST_CASE("a pass reads as many adapters as it has rows, up to all", "[serve][ad
   CHECK(adapter_time(64, eight) - adapter_time(64, one) == Approx(7 * read).epsilon(1e-9));
 }
 
-TEST_CASE("adapters lengthen a pass by their own time", "[serve][adapters]") {
+TEST_CASE("adapters add their time to a pass", "[serve][adapters]") {
   const Arch arch = test::llama31_8b();
   const ServedAdapters eight{.resident = 8, .rank = 16};
   const PassTimes plain = pass_times(arch, {}, {}, bare_card());

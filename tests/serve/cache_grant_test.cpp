@@ -23,14 +23,14 @@ Bytes sum(const EngineMemory& m) { return m.weights + m.activations + m.librarie
 
 }  // namespace
 
-TEST_CASE("a static share of memory covers weights and cache, but not activations", "[engine-memory]") {
+TEST_CASE("a static memory fraction covers weights and cache, but not activations", "[engine-memory]") {
   const EngineMemory share = memory(CacheGrant::share, device), fixed = memory(CacheGrant::static_share, device);
   CHECK(fixed.kv_cache == share.kv_cache + share.activations);
   CHECK(fixed.granted == device + share.activations);
   CHECK((sum(share) == share.granted && sum(fixed) == fixed.granted));
 }
 
-TEST_CASE("a share of free memory leaves the rest unused", "[engine-memory]") {
+TEST_CASE("a cache granted a share of free memory leaves the rest unused", "[engine-memory]") {
   const EngineMemory whole = memory(CacheGrant::whole, device), part = memory(CacheGrant::share_of_free, device, 0.5);
   CHECK(part.kv_cache.value == Approx(0.5 * static_cast<double>(whole.kv_cache.value)).margin(1));
   CHECK(sum(part) == part.granted);
@@ -38,7 +38,7 @@ TEST_CASE("a share of free memory leaves the rest unused", "[engine-memory]") {
 
 // 2 layers that see all tokens with 4096 bytes per token, 10 with a window of 1024 tokens and 8192 bytes: one group of
 // 2 whole layers with blocks of 32 tokens, and 5 groups of 2 layers with blocks of 16.
-TEST_CASE("layers with fewer bytes per token have longer blocks", "[engine-memory]") {
+TEST_CASE("layers with fewer cache bytes per token have longer cache blocks", "[engine-memory]") {
   const SchedulerRules rules{.pass_tokens = 8192,
                              .block_tokens = 32,
                              .limited_block_tokens = 16,

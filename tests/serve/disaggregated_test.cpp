@@ -31,8 +31,7 @@ TEST_CASE("the prompt engine returns the first token, and the other tokens follo
   CHECK(run.tokens == 4);
 }
 
-TEST_CASE("per-request time outside passes counts once, although the request changes engines",
-          "[serve][disaggregated]") {
+TEST_CASE("per-request overhead is counted once, although the request changes engines", "[serve][disaggregated]") {
   PassTimes times = even_times();
   times.request = 3 * one_second;
   const RequestTraffic t{.requests = {request(10, 4)}};
@@ -59,7 +58,7 @@ TEST_CASE("a request of one token is not transferred", "[serve][disaggregated]")
   CHECK(run.end == 2 * one_second);
 }
 
-TEST_CASE("decoding is not interrupted by other prompts", "[serve][disaggregated]") {
+TEST_CASE("with separate prompt engines, decoding is not interrupted by other prompts", "[serve][disaggregated]") {
   RequestTraffic t{.requests = {request(10, 20)}};
   for (int i = 0; i < 8; ++i) t.requests.push_back(request(500, 1, Seconds(3 + i)));
   const ServerRun apart = run_of(pools(1, 1), t), together = serve({}, even_times(), t);
@@ -67,7 +66,7 @@ TEST_CASE("decoding is not interrupted by other prompts", "[serve][disaggregated
   CHECK(together.answers[0].last > 2 * apart.answers[0].last);
 }
 
-TEST_CASE("two fleets obey Little's law and lose no tokens", "[serve][disaggregated]") {
+TEST_CASE("separate prompt and decode engines obey Little's law and lose no tokens", "[serve][disaggregated]") {
   const RequestTraffic t = open_traffic({.count = 200,
                                          .interval = {.kind = Distribution::Kind::exponential, .mean = 0.5},
                                          .prompt = {.kind = Distribution::Kind::log_normal, .mean = 50, .spread = 1},

@@ -38,7 +38,7 @@ Layout tensor_ranks(Count n) {
 
 }  // namespace
 
-TEST_CASE("an engine's activations are one MLP's plus three hidden states", "[engine-memory]") {
+TEST_CASE("an engine's activation memory is one MLP's intermediates plus hidden states", "[engine-memory]") {
   const Arch arch = even_llama();
   for (const Count t : {1, 2}) {
     // 2 T (3 f/t + 4 h)
@@ -47,7 +47,7 @@ TEST_CASE("an engine's activations are one MLP's plus three hidden states", "[en
   }
 }
 
-TEST_CASE("a large sampler outweighs the MLP and is replicated across ranks", "[engine-memory]") {
+TEST_CASE("a large sampler determines activation memory and is replicated across ranks", "[engine-memory]") {
   const Arch arch = even_llama();
   const EngineLimits many{.pass_tokens = 16, .sequences = 4096, .block_tokens = 16};
   const Count sampler = 38 * 4096 * arch.vocabulary + 2 * 16 * arch.hidden;  // c S V + 2 T h
@@ -77,7 +77,7 @@ TEST_CASE("a model that does not fit leaves a negative cache and no tokens", "[e
   CHECK(m.kv_tokens == 0);
 }
 
-TEST_CASE("a sequence takes whole blocks, and a window one block more than its tokens fill", "[engine-memory]") {
+TEST_CASE("a sequence takes whole cache blocks, and a sliding window takes up to one block more", "[engine-memory]") {
   const SchedulerRules whole{.blocks = 15}, window{.blocks = 15, .whole_groups = 0, .limited_groups = 1};
   const Reach reach{.tokens = 20};
   CHECK(blocks_of(whole, {}, 33) == 3);
@@ -86,7 +86,7 @@ TEST_CASE("a sequence takes whole blocks, and a window one block more than its t
   CHECK(blocks_of(window, reach, 10000) == 3);
 }
 
-TEST_CASE("concurrent sequences are limited by blocks and by the engine's maximum", "[engine-memory]") {
+TEST_CASE("concurrent sequences are limited by cache blocks and by the engine's maximum", "[engine-memory]") {
   const SchedulerRules rules{.sequences = 7, .blocks = 15};
   CHECK(most_sequences(rules, {}, 33) == 5);
   CHECK(most_sequences(rules, {}, 49) == 3);

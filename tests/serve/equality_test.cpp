@@ -1,4 +1,4 @@
-// The server compared with one that visits every sequence in every pass: equal to the attosecond.
+// The server compared with one that steps through every sequence in every pass: equal to the attosecond.
 
 #include <vector>
 
@@ -122,7 +122,8 @@ Drawn drawn(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("the server gives the same results as one that visits every sequence in every pass", "[serve][equality]") {
+TEST_CASE("the server gives the same results as a plain server that steps through every sequence and pass",
+          "[serve][equality]") {
   Count preempted = 0, cached = 0, alike = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     CAPTURE(seed);

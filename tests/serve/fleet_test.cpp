@@ -49,14 +49,14 @@ TEST_CASE("a token budget splits prompts over passes, and sequences in progress 
   CHECK(tenths(run.answers[1]) == Tenths{50, 60});
 }
 
-TEST_CASE("with prompts first, decoding waits for the pass of a prompt", "[serve]") {
+TEST_CASE("if prompts are scheduled first, decoding waits for the pass of a prompt", "[serve]") {
   const SchedulerRules first{.pass_tokens = 10, .sequences = 10, .batching = Batching::prompts_first};
   const ServerRun run = serve(with(first), even_times(), alike(2, 2, 10, 4));
   CHECK(tenths(run.answers[0]) == Tenths{20, 70});
   CHECK(tenths(run.answers[1]) == Tenths{40, 70});
 }
 
-TEST_CASE("a fixed batch begins when the previous batch has ended", "[serve]") {
+TEST_CASE("a fixed batch begins after the previous batch has ended", "[serve]") {
   RequestTraffic t = alike(3, 3, 10, 5);
   t.requests[0].generate = 2;
   const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
@@ -73,7 +73,7 @@ TEST_CASE("the number of sequences in progress stays within its limit", "[serve]
   CHECK(most == 4);
 }
 
-TEST_CASE("if blocks run out the newest sequence is preempted and recomputed", "[serve]") {
+TEST_CASE("if cache blocks run out, the newest sequence is preempted and recomputed", "[serve]") {
   // Blocks of 4 tokens, 5 in total. Both prompts take 2, and the first request takes the last block for its second
   // token. The second request needs a third block for its third token: as the newest it is preempted, and returns when
   // the first is done.
@@ -101,7 +101,7 @@ TEST_CASE("an arrival waits for the end of the running pass", "[serve]") {
   CHECK(tenths(run.answers[0]) == Tenths{20, 110});
 }
 
-TEST_CASE("per-request time outside passes does not delay other requests", "[serve]") {
+TEST_CASE("per-request overhead does not delay other requests", "[serve]") {
   PassTimes times = even_times();
   times.request = one_second / 2;
   RequestTraffic t{.requests = {request(10, 3), request(10, 3)}};

@@ -47,7 +47,7 @@ TEST_CASE("a pass of one prompt takes the time of a prefill", "[pass-times]") {
   }
 }
 
-TEST_CASE("windows, experts, latent and linear attention match the engine in decode and prefill", "[pass-times]") {
+TEST_CASE("pass times with windows, experts, latent and linear attention match the engine", "[pass-times]") {
   Arch window = test::llama31_8b(), linear = window;
   window.local = {.reach = {.tokens = 1024}, .layers = LayerSet::every(0, 2, window.layers)};
   linear.linear_layers = LayerSet::every(1, 2, linear.layers);
@@ -104,7 +104,8 @@ TEST_CASE("a pass that verifies and drafts with MTP modules takes as long as the
   }
 }
 
-TEST_CASE("a draft beyond the MTP modules reruns the last one over a row of each sequence", "[pass-times][mtp]") {
+TEST_CASE("each draft beyond the number of MTP modules reruns the last module for one row per sequence",
+          "[pass-times][mtp]") {
   const Arch arch = with_modules(1);
   const auto drafts = [&](Count n) {
     return pass_times(arch, drafting(1, 1), {}, test::fast_card(), {.drafts = n}).drafts.at(8);
@@ -115,8 +116,7 @@ TEST_CASE("a draft beyond the MTP modules reruns the last one over a row of each
   CHECK(pass_times(arch, drafting(0, 1), {}, test::fast_card()).drafts.at(8) == 0);
 }
 
-TEST_CASE("between table knots, a pass is within 2 % of the engine's step with the same number of sequences",
-          "[pass-times]") {
+TEST_CASE("between table knots, pass times are within 2 % of the engine's step", "[pass-times]") {
   const Arch arch = test::llama31_8b();
   const PassTimes times = pass_times(arch, {}, {}, test::fast_card());
   for (const Count batch : {3, 11, 45, 90, 150, 210, 300, 350, 410, 500}) {
@@ -125,8 +125,7 @@ TEST_CASE("between table knots, a pass is within 2 % of the engine's step with t
   }
 }
 
-TEST_CASE("consecutive passes take the sum of their times, even if the slowest of their time bounds changes",
-          "[pass-times]") {
+TEST_CASE("the time of consecutive passes is their sum, even if the limiting time bound changes", "[pass-times]") {
   PassTimes t = test::even_times();
   t.decodes[0].push({.constant = 5000});
   t.decodes[0].push({.constant = 100, .key = 7});
@@ -140,7 +139,7 @@ TEST_CASE("consecutive passes take the sum of their times, even if the slowest o
   }
 }
 
-TEST_CASE("a duration is linear between knots and beyond the last one", "[pass-times]") {
+TEST_CASE("a pass time is linear between table knots and beyond the last one", "[pass-times]") {
   const PassRowTimes t({{1, 100}, {3, 200}, {7, 1000}});
   CHECK(t.at(0) == 0);
   CHECK(t.at(1) == 100);
@@ -149,7 +148,7 @@ TEST_CASE("a duration is linear between knots and beyond the last one", "[pass-t
   CHECK(t.at(9) == 1400);
 }
 
-TEST_CASE("a chunk scores the remaining pairs of its prompt", "[pass-times]") {
+TEST_CASE("chunks of a prompt together score all of its query-key pairs", "[pass-times]") {
   CHECK(chunk_work(0, 100, {}).pairs == 5050);
   CHECK(chunk_work(60, 40, {}).pairs + chunk_work(0, 60, {}).pairs == 5050);
   CHECK(chunk_work(60, 40, {}).keys == 100);

@@ -1,6 +1,6 @@
 #pragma once
-/// A server that visits every sequence in every pass, written as plainly as possible, as a reference for the server in
-/// serve/.
+/// A server that steps through every sequence in every pass, written as plainly as possible: the reference for the
+/// server in serve/.
 
 #include <map>
 #include <vector>

@@ -71,7 +71,7 @@ TEST_CASE("Little's law holds exactly: the time of requests in the system is the
   CHECK(run.presence == latencies);
 }
 
-TEST_CASE("no request or token is lost, and the cache never exceeds its blocks", "[serve][queue]") {
+TEST_CASE("the simulation loses no request or token, and the cache never exceeds its blocks", "[serve][queue]") {
   const RequestTraffic t = mixed(300);
   const ServerRun run = serve(tight(), even_times(), t);
   Count tokens = 0, preempted = 0;
@@ -132,7 +132,7 @@ TEST_CASE("work is conserved: a pass runs while a request is in the system", "[s
   CHECK(run.end == run.busy + rested);
 }
 
-TEST_CASE("a run is identical on every machine", "[serve][queue]") {
+TEST_CASE("a simulated run is identical on every machine", "[serve][queue]") {
   const ServerRun run = serve(tight(), even_times(), mixed(200));
   std::uint64_t hash = 0;
   for (const AnswerTimes& a : run.answers) {
@@ -144,7 +144,7 @@ TEST_CASE("a run is identical on every machine", "[serve][queue]") {
   CHECK(run.passes == 1161);
 }
 
-TEST_CASE("random numbers have the moments of their distributions", "[serve][random]") {
+TEST_CASE("random draws have the mean and the spread of their distributions", "[serve][random]") {
   const auto moments = [](const Distribution& d) {
     Random r(5);
     double sum = 0, squares = 0;

@@ -31,7 +31,7 @@ Served chat(Routing routing) {
 
 }  // namespace
 
-TEST_CASE("round robin takes replicas in turn, and least-loaded takes the one with the fewest requests",
+TEST_CASE("round robin rotates over replicas, and least-loaded picks the one with the fewest requests",
           "[serve][router]") {
   Router turns(Routing::round_robin, 3), least(Routing::least_loaded, 3);
   const ServerRequest r = request(1, 1);
@@ -50,7 +50,7 @@ TEST_CASE("a session stays on its replica, unless that replica is much busier", 
   CHECK(router.route(session) != home);  // 9 requests there, 0 here
 }
 
-TEST_CASE("all replicas that have a prefix share its requests", "[serve][router]") {
+TEST_CASE("all replicas that cache a prefix share its requests", "[serve][router]") {
   Router router(Routing::prefix_aware, 3);
   ServerRequest r = request(1, 1);
   r.prefix = 2;
@@ -85,7 +85,7 @@ TEST_CASE("sessions that stay on a replica find their tokens in its cache", "[se
   CHECK(near.first_token.mean < turns.first_token.mean);
 }
 
-TEST_CASE("data-parallel ranks wait for the slowest in every pass", "[serve][ranks]") {
+TEST_CASE("data-parallel ranks wait for the slowest rank in every pass", "[serve][ranks]") {
   // Two ranks, a request each: a prompt of 10 and one of 40 tokens share a pass of 1 s + 40 x 0.1 s.
   const RequestTraffic t{.requests = {request(10, 3), request(40, 3)}};
   const ServerRun run = serve({.server = {.ranks = 2}}, even_times(), t);
@@ -94,7 +94,7 @@ TEST_CASE("data-parallel ranks wait for the slowest in every pass", "[serve][ran
   CHECK(run.passes == 3);
 }
 
-TEST_CASE("synchronized ranks take the time of the slowest rank, pass by pass", "[serve][ranks]") {
+TEST_CASE("each pass of synchronized ranks takes the time of the slowest rank", "[serve][ranks]") {
   PassTimes t = even_times();
   t.decodes[0].push({.constant = 100 * one_second});
   t.decodes[0].push({.key = one_second});

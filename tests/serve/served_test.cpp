@@ -24,7 +24,7 @@ TEST_CASE("a percentile lies between the two nearest values", "[serve][served]")
   CHECK(s.p999 == Seconds(7));
 }
 
-TEST_CASE("token gaps are the same whether consecutive passes are added together or one by one", "[serve][served]") {
+TEST_CASE("token gaps are the same whether consecutive passes are recorded together or one by one", "[serve][served]") {
   TokenGaps together, single;
   together.add(one_second / 10, one_second / 5, 1001 * (one_second * 3 / 20), 1001, 3);
   for (int i = 0; i <= 1000; ++i) single.add(one_second / 10 + i * (one_second / 10'000), 3);
@@ -97,7 +97,7 @@ TEST_CASE("closed-loop rates are measured over the interval in which all users s
   CHECK(s.utilization == Approx(0.4).epsilon(0.01));
 }
 
-TEST_CASE("a closed loop of few rounds is counted in full", "[serve][served]") {
+TEST_CASE("a closed loop with few rounds is measured over its whole duration", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(3, request(10, 3)), .users = 1};
   const Served s = served(serve({}, even_times(), t), t, 1);
   CHECK(s.counted.requests == 3);  // only one lies between the first and the second answer
@@ -126,7 +126,8 @@ TEST_CASE("timeline samples add up to the totals of a run of any length", "[serv
   }
 }
 
-TEST_CASE("the last sample ends with the run, and padding adds no tokens", "[serve][served]") {
+TEST_CASE("the last timeline sample ends with the run, and padding of a fixed batch adds no tokens",
+          "[serve][served]") {
   RequestTraffic t{.requests = {request(10, 50), request(10, 2)}};
   const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
   const ServerRun run = serve({.server = {.scheduler = fixed}}, even_times(), t);
@@ -148,7 +149,7 @@ TEST_CASE("answered requests of a fixed batch no longer count as in progress", "
   for (const Sample& s : run.timeline.samples()) CHECK(s.in_progress + s.waiting <= 2 + 1e-9);
 }
 
-TEST_CASE("an observer can stop a run and gets the results so far", "[serve][served]") {
+TEST_CASE("an observer that stops a run gets the results so far", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(20'000, request(10, 2)), .users = 4};
   const ServerWatch watch{.goes_on = [](Count answered, Count all) { return answered < all / 2; }};
   const ServerRun run = serve({}, even_times(), t, watch);

@@ -45,7 +45,7 @@ double simulated(Count blocks, double rate) {
 
 // The k-th of five turns leaves 16 k blocks. At 5 turns and one new session per second, a cache that keeps all blocks
 // for a time T holds 16 x (1 + 2 + 3 + 4) x 50 (1 - exp(-T / 50)) + 16 x 5 T blocks.
-TEST_CASE("a session stays cached for as long as newer blocks take to fill the cache", "[serve][steady-state]") {
+TEST_CASE("a session stays cached until newer blocks fill the cache", "[serve][steady-state]") {
   const double time = 30, kept = 1 - std::exp(-time / 50);
   CHECK(kept_share(cache_of(0), chats, 5, 160 * 50 * kept + 80 * time) == Approx(kept).epsilon(1e-9));
   CHECK(kept_share(cache_of(0), chats, 10, 2 * (160 * 50 * kept + 80 * time)) == Approx(kept).epsilon(1e-9));

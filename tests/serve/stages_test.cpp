@@ -29,7 +29,7 @@ std::vector<Count> layers_of_stages(Count layers, Count stages) {
 
 }  // namespace
 
-TEST_CASE("remaining layers go to the stages before the last one", "[serve][stages]") {
+TEST_CASE("layers left over by an even split go to the stages before the last one", "[serve][stages]") {
   CHECK(layers_of_stages(32, 4) == std::vector<Count>{8, 8, 8, 8});
   CHECK(layers_of_stages(61, 8) == std::vector<Count>{7, 7, 8, 8, 8, 8, 8, 7});
   CHECK(layers_of_stages(7, 4) == std::vector<Count>{2, 2, 2, 1});
@@ -38,7 +38,7 @@ TEST_CASE("remaining layers go to the stages before the last one", "[serve][stag
   CHECK_FALSE(served_stage(7, 4, 3).embedding);
 }
 
-TEST_CASE("a pass through equal stages adds two sends per stage boundary, at the pace of the head's stage",
+TEST_CASE("a pass through equal stages adds two sends per boundary, at the pace of the head's stage",
           "[serve][stages]") {
   const Arch arch = test::llama31_8b();
   const Cluster card = test::fast_card();
@@ -52,7 +52,7 @@ TEST_CASE("a pass through equal stages adds two sends per stage boundary, at the
   CHECK(four.decodes[0][0].key == one.decodes[0][0].key);
 }
 
-TEST_CASE("stages of 8 and 7 layers run at the pace of 8", "[serve][stages]") {
+TEST_CASE("pipeline stages of 8 and 7 layers run at the pace of 8 layers", "[serve][stages]") {
   Arch arch = test::llama31_8b();
   arch.layers = 61;
   const PassTimes one = pass_times(arch, {}, {}, test::fast_card());
@@ -75,7 +75,7 @@ TEST_CASE("pipeline stages together hold one copy of the model, and the fullest 
   CHECK(two.kv_tokens > 2 * one.kv_tokens);
 }
 
-TEST_CASE("a tied head needs the table on both end stages", "[serve][stages]") {
+TEST_CASE("a tied head stores the table on the first and the last stage", "[serve][stages]") {
   Arch arch = test::llama31_8b();
   arch.tied_head = true;
   const Prices all = price_holdings(arch, {});
@@ -85,7 +85,7 @@ TEST_CASE("a tied head needs the table on both end stages", "[serve][stages]") {
         weights_bytes(all, Plan().weight_precision) + all.embedding().weights + Bytes(2 * arch.hidden));
 }
 
-TEST_CASE("micro-batches divide sequences and blocks, as long as each has capacity for a request", "[serve][stages]") {
+TEST_CASE("micro-batches divide sequences and blocks, and each keeps capacity for a request", "[serve][stages]") {
   const EngineRules engine{.scheduler = {.sequences = 64, .blocks = 100}, .ranks = 2};
   const EngineRules four = with_micro_batches(engine, {}, 4, 160);
   CHECK(four.ranks == 8);
@@ -95,7 +95,7 @@ TEST_CASE("micro-batches divide sequences and blocks, as long as each has capaci
   CHECK(with_micro_batches(engine, {}, 4, 16 * 200).ranks == 2);
 }
 
-TEST_CASE("experts sharded across ranks process the mean of the ranks' rows", "[serve][stages]") {
+TEST_CASE("ranks that share experts each process the mean number of rows", "[serve][stages]") {
   PassTimes times = test::even_times();
   times.experts = PassRowTimes({{1, test::one_second}, {11, 11 * test::one_second}});
   const RequestTraffic t{.requests = {test::request(10, 1)}};

@@ -39,7 +39,8 @@ struct Chat {
 
 }  // namespace
 
-TEST_CASE("serving one request of one second at a time gives one request per second", "[serve][steady-state]") {
+TEST_CASE("a server that takes one second per request, one at a time, serves one request per second",
+          "[serve][steady-state]") {
   const Fleet alone{.server = {.scheduler = {.pass_tokens = 1 << 20, .sequences = 1}}};
   const SteadyState s =
       steady_state(alone, second_per_thousand(), {.rate = 0.5, .prompt = 1000, .generate = 1, .variation = 0.5});
@@ -48,7 +49,7 @@ TEST_CASE("serving one request of one second at a time gives one request per sec
   CHECK(s.limit == SteadyLimit::sequences);
 }
 
-TEST_CASE("a server that handles one request at a time answers as many requests as its passes permit",
+TEST_CASE("the computed capacity of a server with one request at a time equals its overloaded rate",
           "[serve][steady-state]") {
   Chat chat;
   chat.fleet.server.scheduler.sequences = 1;
@@ -64,7 +65,7 @@ TEST_CASE("capacity equals the answer rate of an overloaded simulated server", "
   CHECK(chat.simulated(2 * s.capacity, 4000).request_rate == Approx(s.capacity).epsilon(0.05));
 }
 
-TEST_CASE("capacity bounds contain the rates of simulated servers for all prompts, whole and in chunks",
+TEST_CASE("capacity bounds contain the rates of simulated servers with whole and chunked prompts",
           "[serve][steady-state]") {
   const Chat chat;
   for (const Count budget : {256, 1024, 8192})
@@ -85,14 +86,14 @@ TEST_CASE("capacity bounds contain the rates of simulated servers for all prompt
     }
 }
 
-TEST_CASE("beyond capacity the queue grows by the unserved rate", "[serve][steady-state]") {
+TEST_CASE("beyond capacity, the queue grows at the rate of unserved requests", "[serve][steady-state]") {
   const Chat chat;
   const double capacity = steady_state(chat.fleet, chat.times, chat.load(1)).capacity;
   const SteadyState s = steady_state(chat.fleet, chat.times, chat.load(capacity + 3));
   CHECK(s.growth == Approx(3));
 }
 
-TEST_CASE("replicas multiply the capacity, and blocks limit it", "[serve][steady-state]") {
+TEST_CASE("capacity is multiplied by replicas and limited by cache blocks", "[serve][steady-state]") {
   Chat chat;
   const double one = steady_state(chat.fleet, chat.times, chat.load(1)).capacity;
   chat.fleet.replicas = 3;

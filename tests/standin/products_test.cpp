@@ -132,7 +132,7 @@ TEST_CASE("a matmul on a GPU equals a plain loop in every layout and format", "[
   }
 }
 
-TEST_CASE("in deterministic mode, a matmul leaves its bias to a kernel", "[products]") {
+TEST_CASE("in deterministic mode, the bias of a matmul is added by a separate kernel", "[products]") {
   const Case c{false, false, false, false, true, false, true};  // a bias, and float operands
   const MatmulShape s = shape_of(c);
   const Operands o = operands_of(c, s);

@@ -96,7 +96,7 @@ void check_sentence(const Ran& r, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("bytes and operators of the small suite on a GPU are as predicted", "[program]") {
+TEST_CASE("bytes and operators of the small suite on a GPU match their predictions", "[program]") {
   const Ran r = on_standin("validate --suite small --json");
   INFO(r.err);
   REQUIRE((r.code == 0 || r.code == 1));
@@ -109,14 +109,14 @@ TEST_CASE("bytes and operators of the small suite on a GPU are as predicted", "[
   }
 }
 
-TEST_CASE("a small model trains and infers on a GPU in both formats", "[program]") {
+TEST_CASE("a small model trains and infers on a GPU in fp32 and bf16", "[program]") {
   for (const char* precision : {"fp32", "bf16"}) {
     INFO(precision);
     CHECK(failure("validate " + model_file(gpt) + " --seq 64 --precision " + precision).empty());
   }
 }
 
-TEST_CASE("small models of other families train and infer on a GPU in both formats", "[program][long]") {
+TEST_CASE("small models of other families train and infer on a GPU in fp32 and bf16", "[program][long]") {
   for (const Shape& s : {llama, qwen3})
     for (const char* precision : {"fp32", "bf16"}) {
       INFO(s.name << " " << precision);
@@ -124,13 +124,13 @@ TEST_CASE("small models of other families train and infer on a GPU in both forma
     }
 }
 
-TEST_CASE("deterministic mode and disabled graphs follow the rules of the runtime", "[program]") {
+TEST_CASE("deterministic mode and disabled graphs break no rule of the CUDA runtime", "[program]") {
   const std::string run = "validate " + model_file(gpt) + " --precision bf16";
   CHECK(failure(run, "LLMCALC_DETERMINISTIC=1").empty());
   CHECK(failure(run, "LLMCALC_GRAPHS=0").empty());
 }
 
-TEST_CASE("gpu-report generates a page from validate's results on a GPU", "[program]") {
+TEST_CASE("gpu-report generates a page from the results of validate on a GPU", "[program]") {
   if (std::system("command -v python3 >/dev/null") != 0) {
     WARN("not tested: there is no python3");
     return;
@@ -147,15 +147,14 @@ TEST_CASE("gpu-report generates a page from validate's results on a GPU", "[prog
   CHECK(r.out.find("| GPT-2 124M, training | training | backward | mma |  |") != std::string::npos);
 }
 
-TEST_CASE("a GPU learns a text and continues it", "[program]") {
+TEST_CASE("a model trained on a GPU learns a text and continues it", "[program]") {
   const std::string checkpoint = llmcalc::test::scratch() + "/text.safetensors";
   CHECK(failure("learn " + text_file() + " --steps 4 --out " + checkpoint).empty());
   CHECK(failure("generate " + checkpoint + " line --tokens 8").empty());
   CHECK(failure("generate " + checkpoint + " line --tokens 8 --compare-kv-cache --temperature 0").empty());
 }
 
-TEST_CASE("calibration follows the runtime's rules, and rejects a device whose kernels take no time",
-          "[program][long]") {
+TEST_CASE("calibration breaks no runtime rule and rejects a device whose kernels take no time", "[program][long]") {
   const std::string out = llmcalc::test::scratch() + "/calibrated.json";
   check_sentence(on_standin("calibrate --out " + out), "inconsistent measurements");
   CHECK_FALSE(std::filesystem::exists(out));

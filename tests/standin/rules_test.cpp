@@ -73,7 +73,7 @@ int error_of(const std::function<cudaError_t()>& f) {
 
 }  // namespace
 
-TEST_CASE("valid calls break no rule, recorded or not", "[rules]") {
+TEST_CASE("valid calls break no runtime rule, whether recorded in a graph or not", "[rules]") {
   const Ended e = ended([] {
     Setup s;
     cudaGraphExec_t graph = nullptr;
@@ -130,7 +130,7 @@ TEST_CASE("unreleased memory and handles are detected", "[rules]") {
         }) == "1 of events are never destroyed");
 }
 
-TEST_CASE("waiting in a recording is detected", "[rules]") {
+TEST_CASE("synchronization during graph capture is detected", "[rules]") {
   CHECK(broken_in_recording([](Setup& s) { cudaStreamSynchronize(s.stream); }) ==
         "cudaStreamSynchronize waits, but is called while a stream is recorded");
   CHECK(broken_in_recording([](Setup& s) { cudaEventSynchronize(s.event); }) ==
@@ -141,7 +141,7 @@ TEST_CASE("waiting in a recording is detected", "[rules]") {
         "cudaFree waits, but is called while a stream is recorded");
 }
 
-TEST_CASE("a recorded access to host memory is detected", "[rules]") {
+TEST_CASE("an access to host memory in a recorded graph is detected", "[rules]") {
   CHECK(broken_in_recording([](Setup& s) {
           cudaMemcpyAsync(s.pinned, s.device, bytes, cudaMemcpyDeviceToHost, s.stream);
         }) == "the host reads results in a recording");
@@ -151,7 +151,7 @@ TEST_CASE("a recorded access to host memory is detected", "[rules]") {
         }) == "a recorded copy reads host memory that is not pinned");
 }
 
-TEST_CASE("memory allocated in a recording must be released in it", "[rules]") {
+TEST_CASE("memory allocated during graph capture must be released in the same graph", "[rules]") {
   CHECK(broken_in_recording([](Setup& s) { cudaFreeAsync(s.device, s.stream); }) ==
         "cudaFreeAsync in a recording is given memory of cudaMallocAsync");
   CHECK(broken_in_recording([](Setup& s) {
@@ -160,7 +160,7 @@ TEST_CASE("memory allocated in a recording must be released in it", "[rules]") {
         }) == "1 allocations of a recording are not released in it");
 }
 
-TEST_CASE("a recording that runs after its memory was released is detected", "[rules]") {
+TEST_CASE("a graph that runs after its memory was released is detected", "[rules]") {
   CHECK(broken_by([](Setup& s) {
           cudaGraphExec_t graph = nullptr;
           s.record([&] { s.fill(s.device); }, &graph);

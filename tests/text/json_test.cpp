@@ -49,7 +49,7 @@ TEST_CASE("a duplicate key in an object is rejected at any depth", "[json]") {
   CHECK(json::parse(R"({"a": {"x": 1}, "b": {"x": 2}, "x": [{"x": 3}, {"x": 4}]})", "f").at("x")[1].at("x") == 4);
 }
 
-TEST_CASE("NaN and Infinity outside strings, as Python writes them, become null", "[json]") {
+TEST_CASE("NaN and Infinity outside strings, as written by Python, become null", "[json]") {
   CHECK(json::without_infinities(R"({"a": [0.0, Infinity], "b": -Infinity, "c": NaN})") ==
         R"({"a": [0.0, null], "b": null, "c": null})");
   const std::string strings = R"({"Infinity": "\"NaN\\", "b": "-Infinity \" NaN"})";
@@ -62,27 +62,27 @@ TEST_CASE("a number outside the range of a double is rejected", "[json]") {
   CHECK(refusal("[-1e400]") == "my.json:1:7: -1e400 is outside the range of a double; use a smaller number");
 }
 
-TEST_CASE("nesting is read up to 64 levels, without recursion", "[json]") {
+TEST_CASE("nested JSON is read up to 64 levels deep, without recursion", "[json]") {
   CHECK_NOTHROW(json::parse(std::string(64, '[') + std::string(64, ']'), "f"));
   const std::string deep = "my.json: nested more than 64 levels deep, which is not supported; reduce the nesting";
   CHECK(refusal(std::string(65, '[') + std::string(65, ']')) == deep);
   CHECK(refusal(std::string(1000000, '[')) == deep);
 }
 
-TEST_CASE("a document keeps its values and their order", "[json]") {
+TEST_CASE("a JSON document keeps its values and their order", "[json]") {
   const auto v = json::parse(R"({"z": 1, "a": [true, null, -2, 2.5, "x\n"], "m": {}})", "f");
   CHECK(v.dump() == R"({"z":1,"a":[true,null,-2,2.5,"x\n"],"m":{}})");
   CHECK(json::parse("7", "f").dump() == "7");
   CHECK(json::parse("\xEF\xBB\xBF{\"a\": 1}", "f").at("a") == 1);
 }
 
-TEST_CASE("checking a hundred thousand keys for duplicates is fast", "[json]") {
+TEST_CASE("checking a hundred thousand JSON keys for duplicates is fast", "[json]") {
   std::string text = "{\"k\": 0";
   for (int i = 0; i < 100000; ++i) text += ",\"k" + std::to_string(i) + "\": 0";
   CHECK(json::parse(text + "}", "f").size() == 100001);
 }
 
-TEST_CASE("a count is read as a whole number within 64 bits", "[json]") {
+TEST_CASE("a JSON count must be a whole number below 2^63", "[json]") {
   const auto v = json::parse(R"({"heads": -3, "half": 2.5, "float": 32.0, "text": "32", "huge": 9223372036854775808,
                                  "vast": 99999999999999999999, "yes": true, "null": null, "zero": 0, "list": [1],
                                  "most": 9223372036854775807})",
@@ -107,7 +107,7 @@ TEST_CASE("a count is read as a whole number within 64 bits", "[json]") {
   CHECK(sentence([&] { o.positive_or("heads", 8); }) == refused("heads"));
 }
 
-TEST_CASE("flags, strings, numbers and lists must have the expected type", "[json]") {
+TEST_CASE("flags, strings, numbers and lists in JSON must have the expected type", "[json]") {
   const auto v = json::parse(R"({"flag": 1, "text": 5, "number": "5", "e": 1e6, "counts": [1, 2, -1], "texts": ["a", 2],
                                  "inner": {"x": []}, "on": true, "ok": [0, 4]})",
                              "my.json");
@@ -133,7 +133,7 @@ TEST_CASE("flags, strings, numbers and lists must have the expected type", "[jso
   CHECK(o.counts("ok") == std::vector<Count>{0, 4});
 }
 
-TEST_CASE("only an object has keys", "[json]") {
+TEST_CASE("reading a JSON list as an object is rejected", "[json]") {
   const auto list = json::parse("[1]", "my.json");
   CHECK(sentence([&] { Object(list, "my.json"); }) == "my.json: expected an object in braces, got a list");
 }
@@ -152,7 +152,7 @@ TEST_CASE("the error for an unread key suggests the nearest known key", "[json]"
   CHECK_NOTHROW(o.refuse_unread());
 }
 
-TEST_CASE("a whole number may have a point or an exponent, up to 2^53", "[json]") {
+TEST_CASE("an integer up to 2^53 may be written with a decimal point or an exponent", "[json]") {
   const auto v = json::parse(R"({"e": 3.072e3, "point": 32.0, "most": 9007199254740992.0, "past": 9007199254740994.0,
     "half": 0.5, "minus": -1.0})",
                              "my.json");
@@ -163,7 +163,7 @@ TEST_CASE("a whole number may have a point or an exponent, up to 2^53", "[json]"
   for (const char* key : {"past", "half", "minus"}) CHECK_THROWS_AS(o.count(key), InputError);
 }
 
-TEST_CASE("a pipe is read like a file, up to the same size limit", "[json]") {
+TEST_CASE("a JSON document is read from a pipe as from a file, up to the same size limit", "[json]") {
   const auto folder = std::filesystem::temp_directory_path() / ("llmcalc_pipe_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::string pipe = (folder / "pipe").string();
@@ -181,7 +181,7 @@ TEST_CASE("a pipe is read like a file, up to the same size limit", "[json]") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("an unreadable file is reported with the reason", "[json]") {
+TEST_CASE("an unreadable JSON file is reported with the reason", "[json]") {
   const auto folder = std::filesystem::temp_directory_path() / ("llmcalc_json_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::string missing = (folder / "x.json").string(), large = (folder / "large.json").string();

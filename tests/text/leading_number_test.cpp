@@ -9,7 +9,7 @@
 
 using namespace llmcalc;
 
-TEST_CASE("a number at the beginning of any text is read without an exception", "[leading_number]") {
+TEST_CASE("reading a number at the beginning of any text never throws", "[leading_number]") {
   CHECK(leading_whole("12 layers") == 12);
   CHECK(leading_whole(" 007") == 7);
   CHECK(leading_whole("0a", 16) == 10);

@@ -30,7 +30,7 @@ TEST_CASE("hyphens, underscores, spaces and a missing separator between letter a
   CHECK(spelling("-a-") == "-a-");
 }
 
-TEST_CASE("edit distances are exact up to a limit and skip names of very different lengths", "[names]") {
+TEST_CASE("edit distances are exact up to a limit, and names of very different lengths are skipped", "[names]") {
   CHECK(edits_within(3, "kitten", "sitting") == 3);
   CHECK(edits_within(2, "kitten", "sitting") > 2);
   CHECK(edits_within(2, std::string(1 << 24, 'a'), "prompt") > 2);
@@ -43,7 +43,7 @@ TEST_CASE("closest returns three names, however distant, and compares a long nam
   CHECK(closest("x", {"y"}) == std::vector<std::string>{"y"});
 }
 
-TEST_CASE("closest ranks the same family first, then a near version, then small edit distances", "[names]") {
+TEST_CASE("closest ranks the same family first, then a nearby version, then a small edit distance", "[names]") {
   const std::vector<std::string> known{"Yi",         "chatglm",     "glm",          "glm4",    "glm4_moe",
                                        "glm4v_text", "glm_moe_dsa", "glm_ocr_text", "granite", "granitemoe",
                                        "hunyuan",    "olmo3",       "phi3",         "qwen2",   "qwen3"};
@@ -110,7 +110,7 @@ TEST_CASE("control and bidirectional characters become question marks in printab
   CHECK(printable(shown) == shown);
 }
 
-TEST_CASE("quoted text is short and on one line", "[names]") {
+TEST_CASE("quoted text is shortened and put on one line", "[names]") {
   CHECK(in_quotes("a\nb\x7f") == "\"a?b?\"");
   CHECK(in_quotes("\x1b[31m\xC2\x9B"
                   "7m") == "\"?[31m?7m\"");  // CSI in 7 and in 8 bits

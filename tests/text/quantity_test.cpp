@@ -20,7 +20,7 @@ Bytes bytes(std::string_view text) { return parse_bytes(text, "hw.json"); }
 
 }  // namespace
 
-TEST_CASE("counts are read exactly", "[quantity]") {
+TEST_CASE("counts with or without suffixes are read exactly", "[quantity]") {
   CHECK(count("0") == 0);
   CHECK(count("8192") == 8192);
   CHECK(count("8k") == 8000);
@@ -162,7 +162,7 @@ TEST_CASE("text other than a plain number is never a count", "[quantity]") {
   CHECK_THROWS_AS(parse_count(std::string_view("8\0", 2), "--seq"), InputError);
 }
 
-TEST_CASE("real numbers and fractions are finite and in range", "[quantity]") {
+TEST_CASE("real numbers and fractions must be finite and in range", "[quantity]") {
   CHECK(parse_real("0", "--x") == 0.0);
   CHECK(parse_real("0.1", "--x") == 0.1);
   CHECK(parse_real("1e-3", "--x") == 1e-3);
@@ -189,7 +189,7 @@ TEST_CASE("real numbers and fractions are finite and in range", "[quantity]") {
   CHECK_THROWS_AS(parse_fraction("71%", "--x"), InputError);
 }
 
-TEST_CASE("sizes with units are exact", "[quantity]") {
+TEST_CASE("sizes with units are read exactly", "[quantity]") {
   CHECK(bytes("80 GiB") == Bytes(85899345920));
   CHECK(bytes("80GB") == Bytes(80000000000));
   CHECK(bytes("512MiB") == Bytes(536870912));
@@ -202,7 +202,7 @@ TEST_CASE("sizes with units are exact", "[quantity]") {
   CHECK(parse_bytes("300B", "--bytes", Bare::allowed) == Bytes(300));  // bytes here, not billions
 }
 
-TEST_CASE("a malformed size is rejected with a sentence", "[quantity]") {
+TEST_CASE("a malformed size is rejected with an error message", "[quantity]") {
   const auto refused = [](std::string_view text) { return sentence([&] { bytes(text); }); };
   const std::string expected = "hw.json: expected a size (80 GiB), got ";
   CHECK(refused("80") == expected + "\"80\"; add the unit");
@@ -219,7 +219,7 @@ TEST_CASE("a malformed size is rejected with a sentence", "[quantity]") {
   CHECK_THROWS_AS(bytes(text), InputError);
 }
 
-TEST_CASE("rates, times, powers and prices are the nearest doubles", "[quantity]") {
+TEST_CASE("rates, times, powers and prices are read as the nearest doubles", "[quantity]") {
   CHECK(parse_rate("3.35 TB/s", "w") == BytesPerSecond(3.35e12));
   CHECK(parse_rate("450 GB/s", "w") == BytesPerSecond(450e9));
   CHECK(parse_rate("820 GiB/s", "w") == BytesPerSecond(880468295680.0));
@@ -250,7 +250,7 @@ TEST_CASE("the error for a unit of the wrong kind names the expected kind", "[qu
         "hw.json: expected a power (700 W), got \"700\"; add the unit");
 }
 
-TEST_CASE("a rounded size is the nearest whole number of bytes", "[quantity]") {
+TEST_CASE("a fractional size is rounded to the nearest whole number of bytes", "[quantity]") {
   CHECK(parse_rounded_bytes("14.99 GiB", "a.log") == Bytes(16095389942));  // 14.99 x 2^30 = 16095389941.76
   CHECK(parse_rounded_bytes("0 B", "a.log") == Bytes());
   CHECK_THROWS_WITH(parse_rounded_bytes("9e18 GiB", "a.log"),

@@ -36,7 +36,7 @@ TEST_CASE("the error for text that is not UTF-8 states the file and the offset",
   CHECK_THROWS_AS(refuse_unless_utf8("\xFF", "notes.txt"), InputError);
 }
 
-TEST_CASE("an incomplete character at the end is held back", "[utf8]") {
+TEST_CASE("an incomplete UTF-8 character at the end of a stream is held back", "[utf8]") {
   CHECK(whole_length("") == 0);
   CHECK(whole_length("ab") == 2);
   CHECK(whole_length("a\xC3") == 1);

@@ -76,7 +76,7 @@ int child(const F& f) {
 
 }  // namespace
 
-TEST_CASE("an existing FILE.tmp is left untouched, be it a file, a link or a pipe", "[whole_file]") {
+TEST_CASE("an existing FILE.tmp is left untouched, whether it is a file, a link or a pipe", "[whole_file]") {
   const Folder folder;
   folder.write("keep.txt", "mine");
   folder.write("a.tmp", "mine, too");
@@ -120,7 +120,7 @@ TEST_CASE("replacing through a symbolic link keeps the link and replaces its tar
   CHECK(folder.names() == std::set<std::string>{"link", "target"});
 }
 
-TEST_CASE("a pipe gets the bytes and stays a pipe, and no file appears in its folder", "[whole_file]") {
+TEST_CASE("writing to a pipe keeps the pipe and creates no file in its folder", "[whole_file]") {
   const Folder folder;
   REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   const pid_t writer = ::fork();
@@ -161,7 +161,7 @@ TEST_CASE("a file name of the maximum length can be written", "[whole_file]") {
         "cannot write '" + folder.file(longest + "a") + "': File name too long");
 }
 
-TEST_CASE("concurrent writers of one file leave one complete version, and readers never see a partial one",
+TEST_CASE("concurrent writers of a file leave one complete version, and readers never see a partial one",
           "[whole_file]") {
   const Folder folder;
   constexpr std::size_t bytes = 200'000;
