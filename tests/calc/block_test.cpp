@@ -189,7 +189,7 @@ TEST_CASE("identical layers are grouped into one layer kind, and kinds are in or
   is(3, true, true, 2, 4, 6);
 }
 
-TEST_CASE("a linear layer has no window even if the sliding pattern includes it", "[contract][block]") {
+TEST_CASE("a linear-attention layer has no window even if the sliding pattern includes it", "[contract][block]") {
   Arch a = prime_gated();
   a.layers = 4;
   a.linear_layers = LayerSet::every(0, 2, 4);

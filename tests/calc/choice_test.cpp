@@ -21,7 +21,7 @@ constexpr bool is_complete(E last) {
 
 }  // namespace
 
-TEST_CASE("every value of each user-facing enum is in its table of names", "[choice]") {
+TEST_CASE("every value of a user-facing enum has an entry in the enum's table of names", "[choice]") {
   CHECK(is_complete(Optimizer::muon));
   CHECK(is_complete(Recompute::full));
   CHECK(is_complete(AttentionImpl::flash));

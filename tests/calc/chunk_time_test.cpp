@@ -106,7 +106,7 @@ TEST_CASE("gradients are reduced layer by layer as they become ready", "[cluster
   }
 }
 
-TEST_CASE("separately scheduled weight gradients are reduced while the weight backward runs", "[cluster][chunk_time]") {
+TEST_CASE("with a split backward, gradients are reduced during the weight-gradient pass", "[cluster][chunk_time]") {
   Cases cases(16);
   for (int i = 0; i < 500; ++i) {
     const Sample s = sample(cases);
@@ -119,7 +119,7 @@ TEST_CASE("separately scheduled weight gradients are reduced while the weight ba
   }
 }
 
-TEST_CASE("updated weights are gathered unit by unit, and each unit's forward waits for its own weights",
+TEST_CASE("updated weights are gathered unit by unit, and each unit's forward waits only for its weights",
           "[cluster][chunk_time]") {
   Cases cases(12);
   for (int i = 0; i < 500; ++i) {
@@ -226,7 +226,7 @@ TEST_CASE("ZeRO-2 overlaps every gradient reduction except the last with the nex
   }
 }
 
-TEST_CASE("in a pipeline ZeRO-2 reduces once per step, as ZeRO-1 does", "[cluster][chunk_time]") {
+TEST_CASE("in a pipeline, ZeRO-2 reduces gradients once per step, as ZeRO-1 does", "[cluster][chunk_time]") {
   // PyTorch's stages and Megatron-LM's distributed optimizer synchronize gradients after a chunk's last backward.
   Cases cases(18);
   for (int i = 0; i < 500; ++i) {

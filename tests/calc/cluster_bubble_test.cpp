@@ -95,7 +95,7 @@ TEST_CASE("equal DualPipe stages stall for (P/2 - 1) (F&B + B - 3 W) if F equals
     }
 }
 
-TEST_CASE("the bubble is Narayanan's fraction (P - 1)/(v m) of the work",
+TEST_CASE("the bubble is Narayanan's fraction of the work, (P - 1)/(v m)",
           "[cluster][bubble]") {  // arXiv:2104.04473, 2.2
   for (const Count v : {1, 2, 3}) {
     const Layout l{.pp = 4, .chunks = v, .schedule = v > 1 ? Schedule::interleaved : Schedule::one_f_one_b};

@@ -214,8 +214,7 @@ ClusterCase pipeline_case(Schedule s, Count p, Count chunks, Count m) {
 
 }  // namespace
 
-TEST_CASE("in-flight micro-batches of every stage match the textbook's for GPipe, 1F1B and interleaved",
-          "[cluster][memory]") {
+TEST_CASE("micro-batches in flight per stage match the textbook for GPipe, 1F1B and interleaved", "[cluster][memory]") {
   for (const Count p : {2, 4, 8})
     for (const Count m : {1, 3, 8, 40})
       for (Count r = 0; r < p; ++r) {
@@ -229,7 +228,7 @@ TEST_CASE("in-flight micro-batches of every stage match the textbook's for GPipe
       }
 }
 
-TEST_CASE("the fullest rank of ZB-H1, ZB-H2 and DualPipe keeps P, 2P - 1 and P + 1 micro-batches",
+TEST_CASE("the fullest rank of ZB-H1, ZB-H2 and DualPipe holds P, 2P - 1 and P + 1 micro-batches",
           "[cluster][memory]") {
   const auto most = [](Schedule s, Count p, Count chunks) {
     Fraction worst;

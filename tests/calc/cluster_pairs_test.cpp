@@ -88,7 +88,7 @@ bool fit_beside_work(const ClusterCase& c, const Prices& prices) {
 
 }  // namespace
 
-TEST_CASE("a paired slot takes the longer of its work and its expert collectives", "[cluster][pairs]") {
+TEST_CASE("a paired slot takes the longer of its compute and its expert collectives", "[cluster][pairs]") {
   // Forward 3 + 2, backward 4 + 4 + 1: work 3 + 8, collectives 2 + 1.
   CHECK(paired_seconds(chunk(3, 2), chunk(4, 1), 1) == Seconds(11));
   CHECK(paired_seconds(chunk(3, 12), chunk(4, 1), 1) == Seconds(13));

@@ -207,7 +207,7 @@ TEST_CASE("context-parallel traffic matches the textbook", "[textbook][context]"
       }
 }
 
-TEST_CASE("a ring sends c - 1 messages forward and 2 c - 1 backward", "[contract][context]") {
+TEST_CASE("ring attention sends c - 1 messages forward and 2 c - 1 backward", "[contract][context]") {
   // Keys and values of a rank's 2 x 8 tokens: 8 KV heads of 8 + 8 values, 2 bytes each.
   CollectiveCalls forward, backward;
   for (const Op& op : first_block(even(), training, over(4, ContextMethod::ring)))

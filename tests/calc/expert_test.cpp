@@ -348,8 +348,7 @@ TEST_CASE("a rank reads only its experts that receive a token from any rank", "[
   CHECK(forward(up, {}).moved.weights == Approx(2 * (1 - 81.0 / 256) * hidden * 32 * 2));
 }
 
-TEST_CASE("with expert parallelism, a rank's share of the active experts counts as active per token",
-          "[cost][expert]") {
+TEST_CASE("a rank counts its share of top_k, rounded up, as active experts per token", "[cost][expert]") {
   const auto up = [](Count ep) {
     return learned(shape_of<Linear>(first_block(even_moe(), training, {.ep = ep, .dp = ep}), "mlp.expert_up"));
   };
@@ -375,7 +374,7 @@ TEST_CASE("tensor-parallel ranks reduce gradients of routers on token shards, bu
   CHECK(divided == 2 * (3 * hidden * 16 + 2 * 16 + hidden));
 }
 
-TEST_CASE("expert-parallel degrees divide the experts, fit the other degrees and need token shards",
+TEST_CASE("expert parallelism is rejected for indivisible experts, too few ranks or unsharded tokens",
           "[contract][layout]") {
   const auto of = [](const Layout& l) { return flaw(even_moe(), l); };
   CHECK(of({.ep = 8, .dp = 8}) == LayoutFlaw::none);

@@ -153,7 +153,8 @@ TEST_CASE("a FlashAttention decode step is never slower than a naive one", "[kno
     }
 }
 
-TEST_CASE("a batch in an MoE reads every expert that it is routed to, more than top_k", "[known-errors]") {
+TEST_CASE("a batch in an MoE reads every expert that its tokens are routed to, which is more than top_k",
+          "[known-errors]") {
   const Arch a = mixtral_8x7b();
   const double expert = 2.0 * 32 * 3 * 4096 * 14336;  // one of 8 experts, in all layers
   const auto read = [&](Count batch) {

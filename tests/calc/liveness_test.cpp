@@ -305,7 +305,7 @@ TEST_CASE("the first input of every residual sum is produced before the second",
   }
 }
 
-TEST_CASE("the branch that joins at the end of a shortcut block has a separate gradient", "[contract][liveness]") {
+TEST_CASE("the branch that rejoins at the end of a shortcut block has a separate gradient", "[contract][liveness]") {
   Arch a = prime_moe();
   a.block = BlockKind::shortcut;
   a.norms_per_layer = 4;
@@ -366,7 +366,7 @@ TEST_CASE("a gated product that backward recomputes is live while it is used", "
   same(first_block(narrow, fused), o, tokens * 13);
 }
 
-TEST_CASE("dropout gives its branch a separate gradient", "[contract][liveness]") {
+TEST_CASE("a branch with dropout has a separate gradient", "[contract][liveness]") {
   Step dropping = training;
   dropping.dropout = true;
   Options o{priced(AttentionImpl::flash)};

@@ -93,7 +93,7 @@ TEST_CASE("inputs of frozen matrices are saved only for adapters", "[lora]") {
   CHECK(saved(q) - saved(frozen) == Bytes(tokens * 2 * (13 + 3)));
 }
 
-TEST_CASE("tensor-parallel ranks shard adapters as they shard their matrices", "[lora]") {
+TEST_CASE("tensor-parallel ranks shard an adapter like the matrix that it adapts", "[lora]") {
   for (const Arch& a : {even(), even_moe(), even_latent()})
     for (const bool sp : {false, true}) {
       Plan p = adapted(4);

@@ -52,7 +52,7 @@ TEST_CASE("every residual mix has a score vector and a norm vector", "[engine][m
 
 // Streams before mixers: 1, 2, 2, 3, 3; before MLPs: 2, 2, 3, 3, 4. Means: layers 0, 2, 4 have 2 (sum 6) and 3 (sum 9),
 // layers 1 and 3 have 2.5 and 2.5, rounded up.
-TEST_CASE("layers of one kind mix the mean of their stream counts, rounded up", "[engine][mixed]") {
+TEST_CASE("layers of one kind are modeled with their mean number of mixed streams, rounded up", "[engine][mixed]") {
   const auto tensors = [](const OpList& ops, std::size_t mix) {
     for (const Op& op : ops)
       if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::mix && mix-- == 0)

@@ -35,7 +35,7 @@ TEST_CASE("a task starts once its stream is free, its dependencies are done and 
   CHECK(line.tasks()[last].start == Seconds(20));
 }
 
-TEST_CASE("messages in one message stream may overlap") {
+TEST_CASE("messages of the same message stream may overlap in time") {
   Timeline line;
   const std::size_t s = line.stream({0, Lane::messages, 1});
   line.add(task_of(s, 3));
@@ -116,7 +116,7 @@ TEST_CASE("under every schedule, each rank runs the forward and backward of its 
   }
 }
 
-TEST_CASE("pipeline sends have a stream per rank, level and direction, and take their boundary's time") {
+TEST_CASE("pipeline sends have a stream per rank, level and direction, and take their boundary's send time") {
   const Pipeline p{Schedule::one_f_one_b, 3, 1, 2};
   Times t = equal_times(p, 1, 1, 1);
   t.sends = {Seconds(0.5), Seconds(0.25)};

@@ -40,7 +40,7 @@ TEST_CASE("GPipe, 1F1B and interleaved keep the textbook's number of micro-batch
 }
 
 // arXiv:2401.10241 counts a micro-batch until its weight gradients are done; DualPipe's README counts P + 1 stages.
-TEST_CASE("ranks hold P micro-batches in ZB-H1, 2P - 1 in ZB-H2, and one more than stages in DualPipe(-V)") {
+TEST_CASE("ranks hold P micro-batches in ZB-H1, 2P - 1 in ZB-H2, and stages + 1 in DualPipe and DualPipe-V") {
   for (const Count ranks : {2, 4, 8})
     for (const Count m : {4 * ranks, 50 * ranks})
       for (Count r = 0; r < ranks; ++r) {

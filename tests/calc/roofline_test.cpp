@@ -152,7 +152,7 @@ TEST_CASE("an operator's backward can have a separate launch overhead", "[cost][
   CHECK(reached(s, forward(s, train), train, Direction::forward, r).launch.value == 3);
 }
 
-TEST_CASE("operators in a recorded graph have a lower launch overhead, except in prefill", "[cost][roofline]") {
+TEST_CASE("operators in a recorded CUDA graph have a lower launch overhead, except in prefill", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(30);
   r.launch_backward = Seconds(50);

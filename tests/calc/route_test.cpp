@@ -86,7 +86,7 @@ constexpr std::array kinds{Group::tensor,      Group::context,      Group::exper
 
 }  // namespace
 
-TEST_CASE("the groups of each kind partition all devices", "[cluster][route]") {
+TEST_CASE("the groups of each parallel dimension partition the devices", "[cluster][route]") {
   Layouts layouts(1);
   for (int i = 0; i < 200; ++i) {
     const Layout l = layouts.any();

@@ -43,7 +43,7 @@ TEST_CASE("HFU counts recomputation, so it exceeds MFU at the same throughput", 
   CHECK(hfu(8e9, 1e5, 2, peak) / mfu(6e9, 1e5, 2, peak) == Approx(4.0 / 3));
 }
 
-TEST_CASE("a reader reads four tokens per second", "[run]") {
+TEST_CASE("a person reads four tokens per second", "[run]") {
   // Goon footnote 32: 185 words per minute at 1.3 tokens each
   CHECK(reading_tokens_per_second() == Approx(4.00833).epsilon(1e-5));
   CHECK(tokens_of_words(1000) == Approx(1300));

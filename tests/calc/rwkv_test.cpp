@@ -79,8 +79,7 @@ TEST_CASE("a token shift reads each token once for all mixing coefficients and c
   CHECK(forward(s, cached).moved.cache == 2.0 * 2 * 2 * 5);  // read and written, for two sequences
 }
 
-TEST_CASE("a sequence's state is sharded by heads, and the last tokens of both shifts are on every rank",
-          "[engine][rwkv]") {
+TEST_CASE("RWKV-7's state is sharded by heads, and the last tokens of its shifts are on every rank", "[engine][rwkv]") {
   const Arch a = rwkv();
   const auto bytes = [](Count heads) { return Bytes(3 * (4 * heads * 10 * 10 + 2 * 2 * D)); };
   CHECK(cache_bytes(a, {}, 100) == bytes(6));
@@ -89,7 +88,8 @@ TEST_CASE("a sequence's state is sharded by heads, and the last tokens of both s
   CHECK(textbook::state_bytes_per_sequence(a, 2) == bytes(6));
 }
 
-TEST_CASE("the first layer's values are saved once, and their gradient is live until its backward", "[engine][rwkv]") {
+TEST_CASE("RWKV-7's first-layer values are saved once, and their gradient is live until its backward",
+          "[engine][rwkv]") {
   const Arch a = rwkv();
   const Pricing p = training_price();
   const Bytes values(2 * tokens * W);
@@ -109,7 +109,7 @@ TEST_CASE("tensors saved by RWKV-7 match the stored-tensor table, with and witho
   test::check_stored(rwkv(), tokens);
 }
 
-TEST_CASE("shared values are live from the first layer to the last, even in a decode step", "[engine][rwkv]") {
+TEST_CASE("RWKV-7's shared values are live from the first layer to the last, even in a decode step", "[engine][rwkv]") {
   const Arch a = rwkv();
   const std::vector<CrossLayerTensor> all = cross_layer_tensors(layer_kinds(a));
   REQUIRE(all.size() == 1);

@@ -30,7 +30,7 @@ TEST_CASE("the closed-form optimum matches a numerical search", "[scaling]") {
   CHECK(optimum_for_compute(f, compute).params == Approx(searched_params(f, compute)).epsilon(1e-5));
 }
 
-TEST_CASE("the fits differ at Chinchilla's budget by as much as the constants in their papers imply", "[scaling]") {
+TEST_CASE("at Chinchilla's budget, the fits differ by as much as the constants in their papers imply", "[scaling]") {
   const auto at = [](const Fit& f) { return optimum_for_compute(f, chinchilla_budget); };
   CHECK(at(chinchilla3).params == Approx(32.2e9).epsilon(1e-3));
   CHECK(at(chinchilla3).tokens_per_parameter() == Approx(93).epsilon(0.005));
@@ -84,7 +84,7 @@ TEST_CASE("whichever quantity is given, the optimum satisfies 6 N D = C", "[scal
       CHECK(training_flops(o.params, o.tokens) == Approx(o.compute).epsilon(1e-14));
 }
 
-TEST_CASE("20 tokens per parameter give N = sqrt(C / 120), and other ratios scale the tokens", "[scaling]") {
+TEST_CASE("20 tokens per parameter give N = sqrt(C / 120), and other ratios scale accordingly", "[scaling]") {
   CHECK(optimum_for_compute(rule_of_thumb(), 1.2e22).params == Approx(1e10));
   CHECK(optimum_for_compute(rule_of_thumb(), 1.2e22).tokens == Approx(2e11));
   CHECK(optimum_for_params(rule_of_thumb(200), 1e9).tokens == Approx(2e11));

@@ -94,7 +94,7 @@ TEST_CASE("parameter counts of layers with scans match their modules", "[engine]
   for (const Arch& a : all()) CHECK(textbook::parameters(a).total() == parameters(a).total);
 }
 
-TEST_CASE("a sequence's scan states cover all heads and are sharded across ranks", "[engine][scan]") {
+TEST_CASE("a sequence has a scan state per head, and ranks shard the heads", "[engine][scan]") {
   const auto bytes = [](const Arch& a, Count tp) { return cache_bytes(a, {}, 100, {.tp = tp}).value; };
   for (const Count tp : {1, 2}) {
     const Count h = H / tp, w = h * P;

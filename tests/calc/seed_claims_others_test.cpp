@@ -61,7 +61,8 @@ TEST_CASE("Goon, first stage §1.1.4: an MLP has 2FD^2 weights and (F + 1) D bia
   CHECK(dense_mlp_parameters(test::gpt3()) == Count{2} * 4 * 12288 * 12288 + Count{5} * 12288);
 }
 
-TEST_CASE("Goon, first and second stage (2.1): the MLP caches (2F + 1) BSD values; the print omits the D", "[seed]") {
+TEST_CASE("Goon, first and second stage (2.1): the MLP caches (2F + 1) BSD values; the printed formula omits the D",
+          "[seed]") {
   SeedActivations s{3, 16, 1, 24, 4, 4, 1};
   CHECK(seed_mlp_activations(s) == Fraction((2 * 4 + 1) * 3 * 16 * 24 + 3 * 16 * 24));  // plus a mask
 }
@@ -198,9 +199,8 @@ TEST_CASE(
   CHECK(dense_mlp_parameters(a) == 3 * a.hidden * a.mlp_width);
 }
 
-TEST_CASE(
-    "Jia §2.6.1: a step of decoding costs td + d^2 per layer; the omitted head is 7% of Llama-3-8B's matmul weights",
-    "[seed]") {
+TEST_CASE("Jia §2.6.1: a decode step costs td + d^2 per layer; the omitted head is 7% of Llama-3-8B's matmul weights",
+          "[seed]") {
   const Arch a = test::llama3_8b();
   CHECK(static_cast<double>(head_matmul_parameters(a)) / static_cast<double>(matmul_parameters(a)) ==
         Approx(0.07).epsilon(1e-3));

@@ -24,7 +24,7 @@ Arch shortcut() {
 
 }  // namespace
 
-TEST_CASE("the experts of a shortcut block start with the first MLP and join after the second", "[contract][block]") {
+TEST_CASE("the experts of a shortcut block start with the first MLP and rejoin after the second", "[contract][block]") {
   const std::string half = "attn.norm attn.q attn.k attn.v attn.rope attn.core attn.out attn.add mlp.norm ";
   const std::string mlp = "mlp.gate mlp.up mlp.act mlp.mul mlp.down mlp.add ";
   CHECK(names(first_block(shortcut(), {.training = true})) ==

@@ -203,7 +203,7 @@ TEST_CASE("a collective adds a start-up time and a latency per round, at a fract
   CHECK(communication_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 30 * 200)).epsilon(1e-12));
 }
 
-TEST_CASE("the exposed share of a message between stages delays each slot", "[software][pipeline]") {
+TEST_CASE("the exposed share of a pipeline message delays each slot", "[software][pipeline]") {
   ClusterCase c{even(), {}, {.pp = 2}, device(1e12, 1e11, 1e9, 0)};
   c.arch.layers = 8;
   c.plan.seq = 64;

@@ -45,7 +45,7 @@ TEST_CASE("each of three tensor-parallel ranks has whole heads of grouped attent
   CHECK(shape_of<Linear>(ops, "attn.out").in == 6 * 8);
 }
 
-TEST_CASE("each of three ranks has whole heads of latent attention", "[contract][tensor]") {
+TEST_CASE("each of three tensor-parallel ranks has whole heads of latent attention", "[contract][tensor]") {
   const OpList ops = first_block(even_latent(), training, three);
   CHECK(shape_of<Linear>(ops, "attn.q_down").out == 24);
   CHECK(shape_of<Linear>(ops, "attn.q_up").out == 6 * (16 + 8));
@@ -62,7 +62,8 @@ TEST_CASE("each of three ranks has whole heads of latent attention", "[contract]
   }
 }
 
-TEST_CASE("each of three ranks has whole heads of linear attention, its norm and its gate", "[contract][tensor]") {
+TEST_CASE("each of three tensor-parallel ranks has whole heads of linear attention, its norm and its gate",
+          "[contract][tensor]") {
   Arch a = even();
   a.linear_layers = LayerSet::all(3);
   const OpList ops = first_block(a, training, three);

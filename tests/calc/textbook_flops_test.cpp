@@ -70,7 +70,7 @@ TEST_CASE("a tiny Llama's forward FLOPs match a hand count", "[textbook]") {
   CHECK(forward_flops(test::tiny_llama(), {.batch = 2, .seq = 3, .head = Head::none}).head == Flops(0));
 }
 
-TEST_CASE("absorbing the latent projections makes pairs more expensive, but not projections", "[textbook]") {
+TEST_CASE("absorbing latent projections raises the cost of query-key pairs, but not of projections", "[textbook]") {
   const Arch a = test::tiny_latent();
   const ForwardFlops expanded = forward_flops(a, {.batch = 1, .seq = 1, .past = 9});
   const ForwardFlops absorbed = forward_flops(a, {.batch = 1, .seq = 1, .past = 9, .absorbed = true});

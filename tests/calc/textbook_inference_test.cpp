@@ -9,7 +9,7 @@
 using namespace llmcalc;
 using namespace llmcalc::textbook;
 
-TEST_CASE("caches per token match published sizes at 16 bits", "[textbook]") {
+TEST_CASE("16-bit cache sizes per token match the published sizes", "[textbook]") {
   CHECK(kv_bytes_per_token(test::llama3_8b(), 2) == Bytes(131072));
   CHECK(kv_bytes_per_token(test::gpt3(), 2) == Bytes(2 * 2 * 12288 * 96));
 }

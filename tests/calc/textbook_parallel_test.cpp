@@ -152,7 +152,7 @@ TEST_CASE("a middle pipeline stage sends in both directions, and an end stage in
   CHECK(pipeline_step(1, 3, 5, 2, 4, 3, true, 5) == Fraction(5 * 4 * 30 / 5));
 }
 
-TEST_CASE("a step is the sum of micro-batches, pipeline fill, exposed communication and optimizer", "[textbook]") {
+TEST_CASE("step time is the sum of micro-batches, pipeline fill, exposed communication and optimizer", "[textbook]") {
   const StepTerms t{.compute = 2,
                     .communication = 1,
                     .overlap = 0.5,

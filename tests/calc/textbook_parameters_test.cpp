@@ -35,7 +35,7 @@ TEST_CASE("latent attention counts low-rank query and key-value projections, eac
   CHECK(attention_parameters(direct) == 26 * 6 * 7 + kv + 6 * 3 * 26);
 }
 
-TEST_CASE("a mixture of experts counts router, experts and shared experts in its layers", "[textbook]") {
+TEST_CASE("the textbook counts router, experts and shared experts in MoE layers", "[textbook]") {
   const Arch a = test::tiny_moe();
   const Count expert = 3 * 26 * 7;
   CHECK(parameters(a).mlp == 3 * 26 * 37 + 26 * 8 + 8 * expert + 3 * 26 * 11);
@@ -110,7 +110,7 @@ TEST_CASE("matmul weights count active experts and the head, tied or not", "[tex
         2 * attention + 3 * 26 * 37 + 26 * 8 + 2 * 3 * 26 * 7 + 3 * 26 * 11 + 103 * 26);
 }
 
-TEST_CASE("linear attention has five matrices and a norm in its layers", "[textbook]") {
+TEST_CASE("the textbook counts five matrices and a norm per linear-attention layer", "[textbook]") {
   Arch a = test::tiny_llama();
   a.linear_layers.insert(0);
   CHECK(parameters(a).attention == 5 * 26 * 30 + 30 + attention_parameters(a));

@@ -164,7 +164,7 @@ TEST_CASE("parameters are read in forward and backward, and their gradients are 
   CHECK(backward(experts, train).moved.weights == Approx(2 * (2 * 65 + 4 * 65)));
 }
 
-TEST_CASE("every component is read in its format, and attention norms in the format of norms", "[cost][traffic]") {
+TEST_CASE("every component is read in its storage format, and attention norms in the norm format", "[cost][traffic]") {
   Pricing q = decode;
   q.weight[Component::experts] = *dtype("mxfp4");
   q.weight[Component::norm] = dtypes::fp32;

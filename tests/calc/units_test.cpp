@@ -28,7 +28,7 @@ TEST_CASE("byte sums, differences and products are exact or throw Overflow", "[c
   CHECK_THROWS_AS(Bytes(-most) - Bytes(2), Overflow);
 }
 
-TEST_CASE("FLOPs are exact beyond 2^64 and checked at 2^128", "[contract][units]") {
+TEST_CASE("FLOPs are exact beyond 2^64 and throw Overflow at 2^128", "[contract][units]") {
   // 6 x 671026404352 parameters x 10^15 tokens
   Flops f = flops(6, 671026404352, 1000000000000000);
   CHECK((f.value == Int128{4026158426112} * 1000000000000000U));

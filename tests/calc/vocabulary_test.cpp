@@ -28,7 +28,7 @@ Plan short_plan() {
 }  // namespace
 
 // Megatron-LM's _vocab_size_with_padding: the smallest multiple of 128 T that holds 50,257 tokens.
-TEST_CASE("a vocabulary is padded to a multiple on each tensor-parallel rank", "[tensor][vocabulary]") {
+TEST_CASE("a vocabulary is padded to a multiple per tensor-parallel rank", "[tensor][vocabulary]") {
   const auto rows = [](Count tp) { return padded_vocabulary(of_gpt2(), {.tp = tp, .vocabulary_multiple = 128}); };
   CHECK(rows(1) == 50304);
   CHECK(rows(2) == 50432);

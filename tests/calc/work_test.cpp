@@ -165,7 +165,7 @@ TEST_CASE("PaLM's and Kaplan's formulas differ from the operators by listed term
   CHECK(blocks + flops(2, n.norm) == textbook::kaplan_flops_per_token(n.non_embedding, 32 * 4096, 2048));
 }
 
-TEST_CASE("a run of 10^15 tokens is exact to the last FLOP", "[contract][work]") {
+TEST_CASE("the FLOPs of a run of 10^15 tokens are exact to the last FLOP", "[contract][work]") {
   Plan p;
   p.seq = 8192;
   p.global_batch = 1;

@@ -102,7 +102,7 @@ TEST_CASE("alternative spellings of a choice are accepted", "[cli]") {
         test::llmcalc("collective all-reduce --bytes 1k --ranks 2").out);
 }
 
-TEST_CASE("control characters are never echoed, and long input is shortened", "[cli]") {
+TEST_CASE("error messages never echo control characters, and they shorten long input", "[cli]") {
   const std::string line(100000, 'x'), train = "train gpt2 --hardware h100 ";
   const std::vector<std::string> all{"params '\x1b[31mx'",
                                      "params 'a\nb'",

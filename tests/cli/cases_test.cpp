@@ -20,7 +20,7 @@ constexpr Count outside(Count seq, Count hidden) { return seq * hidden + 8 * seq
 
 }  // namespace
 
-TEST_CASE("GPT-3 in mixed precision on one device matches Goon (2.15)-(2.19), corrected", "[golden][seeds]") {
+TEST_CASE("GPT-3 in mixed precision on one device matches the corrected Goon (2.15)-(2.19)", "[golden][seeds]") {
   const json::Value r = ask("report docs/cases/goon-gpt-3.json --hardware a100" + seed_rules);
   constexpr Count n = 12LL * 96 * 12288 * 12288 + 50257LL * 12288;  // 174,563,733,504
   CHECK(number(r, "parameters", "total") == n);
@@ -37,7 +37,7 @@ TEST_CASE("GPT-3 in mixed precision on one device matches Goon (2.15)-(2.19), co
   CHECK(r["activations"]["quadratic_equals_linear_seq"].get<double>() == Approx(34.0 * 12288 / (5 * 96)));
 }
 
-TEST_CASE("GPT-3 on 8 tensor-parallel devices matches Goon (2.14) and (2.20), corrected", "[golden][seeds]") {
+TEST_CASE("GPT-3 on 8 tensor-parallel devices matches the corrected Goon (2.14) and (2.20)", "[golden][seeds]") {
   const json::Value r = ask("report docs/cases/goon-gpt-3.json --hardware a100 --tp 8" + seed_rules);
   // The vocabulary is sharded too, with Megatron-LM's padding: 50,257 to 51,200 rows, a multiple of 128 x 8.
   constexpr Count n = 12LL * 96 * 12288 * 12288 / 8 + 51200LL / 8 * 12288;

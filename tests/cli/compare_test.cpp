@@ -49,13 +49,13 @@ TEST_CASE("differences match both reports, and a total's difference is split int
   CHECK(found == 2);
 }
 
-TEST_CASE("an option of the second side replaces the first side's option", "[compare][cli]") {
+TEST_CASE("an option of a comparison's second side replaces the same option of the first side", "[compare][cli]") {
   const json::Value c = compared(plan, "--gpus 8 --global-batch 8");
   CHECK(c["sides"][1]["inputs"]["gpus"] == 8);
   CHECK(c["sides"][1]["inputs"]["zero"] == 3);
 }
 
-TEST_CASE("searches are compared by the best plan of each", "[compare][cli]") {
+TEST_CASE("compare compares two searches by their best plans", "[compare][cli]") {
   const std::string search = "plan train llama-3.1-8b --hardware h100 --global-batch 64 --tp 2 --top 2 ";
   const json::Value one = test::ask(search + "--gpus 16"),
                     other = test::ask(search + "--gpus 32 --software megatron-lm");
@@ -82,7 +82,7 @@ TEST_CASE("searches are compared by the best plan of each", "[compare][cli]") {
   CHECK(saved.out.find("equals") == std::string::npos);
 }
 
-TEST_CASE("the second side can have another model", "[compare][cli]") {
+TEST_CASE("the second side of a comparison can use another model", "[compare][cli]") {
   const json::Value c = compared("train gpt2 --hardware h100", "gpt2-medium --micro-batch 2");
   CHECK(c["sides"][0] == test::ask("train gpt2 --hardware h100"));
   CHECK(c["sides"][1]["model"]["name"] == "gpt-2-355m");

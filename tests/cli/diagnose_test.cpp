@@ -195,7 +195,7 @@ TEST_CASE("an out-of-memory error reports the requested, free and lost bytes, an
                           Contains("at least 4.590 GiB less tensor memory") && !Contains("expandable_segments"));
 }
 
-TEST_CASE("slack above the requested size suggests expandable segments", "[diagnose][cli]") {
+TEST_CASE("expandable segments are suggested if unallocated reserved memory exceeds the request", "[diagnose][cli]") {
   const std::string text =
       "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity; 70.01 GiB already allocated; "
       "1.20 GiB free; 76.20 GiB reserved in total by PyTorch)\n";

@@ -76,7 +76,7 @@ TEST_CASE("memory in NeMo logs is in bytes", "[diagnose][cli]") {
 }
 
 // github.com/bigscience-workshop/bigscience, experiments/gpt2-hf-ds: the peak of reserved memory is rounded to 2^30
-TEST_CASE("DeepSpeed's peak is the maximum over all its reports", "[diagnose][cli]") {
+TEST_CASE("DeepSpeed's peak is the maximum of all its reports", "[diagnose][cli]") {
   const json::Value report = of_training("deepspeed.log");
   CHECK(report["diagnosis"]["software"] == "deepspeed");
   CHECK(term_bytes(report, "allocated") == std::llround(4.09 * 0x1p30));

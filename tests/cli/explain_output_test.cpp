@@ -65,7 +65,7 @@ TEST_CASE("an explanation has the formula, the symbols' meanings, the numbers, t
   CHECK_THAT(out, Contains("Goon (1.2)"));
 }
 
-TEST_CASE("the seeds' activations of GPT-3 match Goon (2.5) to (2.7)", "[explain][cli]") {
+TEST_CASE("explained activation bytes of GPT-3 match Goon (2.5) to (2.7)", "[explain][cli]") {
   // Attention (5p + 1) D + (2p + 1) A S, MLP 2Ep + p + 1 with E = 4, LayerNorm 2p: 34 D + 5 A S with p = 2.
   const std::string plan = " gpt-3-175b --seq 2048 --attention naive --dropout --softmax-store seed --norm-stats off";
   const json::Value v = explained("activations.blocks_bytes" + plan);
@@ -321,7 +321,7 @@ TEST_CASE("every operator's formula with numbers substituted equals the engine's
   CHECK(held > 150);
 }
 
-TEST_CASE("operators have formulas in the dimensions of their shapes", "[explain][cli]") {
+TEST_CASE("operator formulas are written in the dimensions of the operator's shape", "[explain][cli]") {
   const std::string q = test::llmcalc("explain attn.q llama-3.1-8b --seq 8192").out;
   CHECK_THAT(q, Contains("= 2*rows*in*out") && Contains("= 2*8192*4096*4096") && Contains("274,877,906,944"));
   CHECK_THAT(test::llmcalc("explain attn.core gemma-3-27b").out, Contains("min(S, W)"));

@@ -53,7 +53,7 @@ TEST_CASE("assumed host hardware widens the interval", "[host][cli]") {
   CHECK(width(assumed) > width(stated));
 }
 
-TEST_CASE("host memory is checked if its size is stated", "[host][cli]") {
+TEST_CASE("offloaded bytes are compared with the host memory if its size is stated", "[host][cli]") {
   const std::string next = "infer qwen3-next-80b-a3b --hardware rtx-4090 --weight-precision q4_k_m --offload experts";
   const json::Value unknown = test::ask(next), small = test::ask(next + " --host-memory 32GiB"),
                     large = test::ask(next + " --host-memory 64GiB");

@@ -108,7 +108,7 @@ TEST_CASE("float32 FLOPs are omitted if they were not counted", "[contract][inst
   CHECK(says(text_of(m), "float32 matmuls do not run on tensor cores"));
 }
 
-TEST_CASE("energy is shown in joules per run and per token, and in watts", "[contract][instruments]") {
+TEST_CASE("measured energy is shown in joules per run and per token, and in watts", "[contract][instruments]") {
   CHECK(json_of(all_measured())["energy"][0] == json::Value{{"what", "training step"},
                                                             {"joules", 500.0},
                                                             {"joules_per_token", 5.0},
@@ -117,7 +117,7 @@ TEST_CASE("energy is shown in joules per run and per token, and in watts", "[con
                                                             {"seconds", 4.0}});
 }
 
-TEST_CASE("total device memory is shown next to its prediction", "[contract][instruments]") {
+TEST_CASE("measured device memory is shown next to its prediction", "[contract][instruments]") {
   const json::Value rows = json_of(all_measured())["device_memory"];
   CHECK(rows[0] == json::Value{{"part", "training"}, {"term", "context"}, {"bytes", 505}, {"what", "of the driver"}});
   CHECK(rows[1]["predicted_bytes"] == 1000);
@@ -132,7 +132,7 @@ TEST_CASE("total device memory is shown next to its prediction", "[contract][ins
   CHECK_FALSE(json_of(uncalibrated)["device_memory"][2].contains("predicted_bytes"));
 }
 
-TEST_CASE("the known properties of the machine are listed", "[contract][instruments]") {
+TEST_CASE("validate lists the known properties of the machine", "[contract][instruments]") {
   const json::Value machine = json_of(all_measured())["machine"];
   CHECK(machine == json::Value{{"name", "NVIDIA H200"},
                                {"sm_clock_hz", 1755e6},
@@ -152,7 +152,7 @@ TEST_CASE("a missing measurement is reported in a note instead of a section", "[
         json::Value{"no hardware counters: no CUPTI", "no energy: no board", "no total memory: not alone"});
 }
 
-TEST_CASE("the attention implementation of each part is shown if there is a choice", "[contract][instruments]") {
+TEST_CASE("validate shows which attention implementation ran if there is a choice", "[contract][instruments]") {
   validate::CaseVerdict v;
   Report r;
   add_attention_cores(r, v);

@@ -235,7 +235,7 @@ TEST_CASE("a launch table can express every capability of its stack", "[launch]"
   }
 }
 
-TEST_CASE("a vLLM command gives the same plan in any spelling", "[launch][cli]") {
+TEST_CASE("a vLLM command gives the same plan in any spelling of its options", "[launch][cli]") {
   const std::string rest = " --hardware h100 --rate 4 --num-requests 50";
   const auto inputs = [&](const std::string& command) {
     return test::ask("serve --from '" + command + "'" + rest)["inputs"];

@@ -169,7 +169,7 @@ TEST_CASE("generation reports what the cache saves, and the cache changes no tok
   refused(go + " --no-kv-cache", "omit --no-kv-cache");
 }
 
-TEST_CASE("the prompt may come from standard input, and the answer as JSON", "[learn]") {
+TEST_CASE("the prompt can be read from standard input, and the answer can be printed as JSON", "[learn]") {
   test::write_file(path("prompt"), "the dog\n");
   const json::Value v = test::ask("generate " + checkpoint() + " --tokens 5 --temperature 0 < " + path("prompt"));
   CHECK(v["generation"]["prompt"] == "the dog");

@@ -28,7 +28,7 @@ TEST_CASE("the nearest smaller and larger batches that divide evenly over the re
           "runs whole micro-batches; set --global-batch 16");
 }
 
-TEST_CASE("the suggested length divides across context-parallel ranks and fits the model's positions", "[cli]") {
+TEST_CASE("the suggested length divides evenly over context-parallel ranks and fits the model's positions", "[cli]") {
   refused("train gpt2 --hardware h100 --cp 3 --gpus 3",
           "--seq 1024 is not a multiple of 6 (--cp 3: every rank has two parts of a sequence); set --seq 1020");
   works("train gpt2 --hardware h100 --cp 3 --gpus 3 --seq 1020");

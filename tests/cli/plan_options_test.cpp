@@ -81,7 +81,8 @@ TEST_CASE("every kind of plan search falls back to offload if no other plan fits
   CHECK(numbers["inputs"]["offload"] == "optimizer");
 }
 
-TEST_CASE("the fewest GPUs do not depend on --max-gpus, and sizes above the largest do not fit", "[plan][cli]") {
+TEST_CASE("the smallest GPU count does not depend on --max-gpus, and sizes above the largest do not fit",
+          "[plan][cli]") {
   const std::string llama = "plan train llama-3.1-8b --hardware h100 --seq 1024 --global-batch 4 --top 1 ";
   for (const char* most : {"1", "4"})
     CHECK(test::ask(llama + "--tokens 1B --deadline 900 --max-gpus " + most)["plans"][0]["layout"]["gpus"] == 1);

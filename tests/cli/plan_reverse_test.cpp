@@ -66,7 +66,7 @@ TEST_CASE("an invalid request for the largest size is rejected", "[plan][cli]") 
             .find("llmcalc: no plan on 8 GPUs fits llama-3.1-405b with any sequence; use ") == 0);
 }
 
-TEST_CASE("the winning hardware has the best run of all that meet the deadline", "[plan][cli]") {
+TEST_CASE("the winning hardware has the best run that meets the deadline", "[plan][cli]") {
   const std::string plan = "plan train gpt2 --global-batch 48 --tokens 100G --top 1 ";
   const std::array<std::string, 3> names{"h100-sxm-80gb", "l40s", "b200-sxm-180gb"};
   const std::string list = names[0] + "," + names[1] + "," + names[2];

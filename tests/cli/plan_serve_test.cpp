@@ -192,7 +192,7 @@ TEST_CASE("a serving plan's command names the files of model, hardware and softw
   CHECK(served["serving"]["ttft_s"] == plan["serving"]["ttft_s"]);
 }
 
-TEST_CASE("one engine fewer than the plan's misses the limits", "[plan][serve][cli]") {
+TEST_CASE("a serving plan with one engine fewer misses the limits", "[plan][serve][cli]") {
   const json::Value plan = test::ask(load + "h100 --tp 1 --top 1")["plans"][0];
   const Count engines = plan["engines"];
   REQUIRE(engines > 1);

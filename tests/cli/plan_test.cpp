@@ -286,7 +286,7 @@ TEST_CASE("suggested changes that make a plan fit are valid command-line options
   }
 }
 
-TEST_CASE("suggested changes that make a plan fit take the stated time, with the software they imply", "[plan][cli]") {
+TEST_CASE("a plan with a suggested change that makes it fit has the step time stated for the change", "[plan][cli]") {
   const std::string model = "train llama-3.1-8b --hardware h100 --fsdp ";
   const json::Value v = test::ask(model);
   CHECK(v["remedies"].size() >= 3);
@@ -297,7 +297,7 @@ TEST_CASE("suggested changes that make a plan fit take the stated time, with the
   }
 }
 
-TEST_CASE("a searched plan has the same process memory as its command", "[plan][cli]") {
+TEST_CASE("a plan from a search has the same process memory as its printed command", "[plan][cli]") {
   for (const char* how : {"--software none", "--efficiency 0.6", ""}) {
     CAPTURE(how);
     const json::Value v =

@@ -38,7 +38,8 @@ TEST_CASE("the memory that a process needs is the sum of its terms, and slack is
   }
 }
 
-TEST_CASE("software affects the tensor peak by vocabulary padding, and the tensor bytes of its process", "[process]") {
+TEST_CASE("vocabulary padding raises the tensor peak, and known storage formats lower the process memory",
+          "[process]") {
   const json::Value engine = memory_of("train " + laid_out + "--software megatron-lm"),
                     plain = memory_of("train " + laid_out + "--software torch-fsdp --any-software"),
                     titan = memory_of("train llama-3.1-8b --hardware h100 --gpus 8 --fsdp --software torchtitan");
@@ -73,7 +74,7 @@ TEST_CASE("a plan with unknown software or an unknown device has no process esti
   CHECK(memory_of("memory gpt2 --train --hardware h100")["process"]["software"] == "torch-fsdp");
 }
 
-TEST_CASE("a measured overhead replaces the fitted one", "[process]") {
+TEST_CASE("a measured process overhead replaces the fitted one", "[process]") {
   json::Value file = json::parse(test::read_file(LLMCALC_SOURCE_DIR "/presets/hardware/h100-sxm-80gb.json"), "h100");
   file["name"] = "mine";
   file.erase("aliases");

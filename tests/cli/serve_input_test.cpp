@@ -47,7 +47,7 @@ TEST_CASE("serve rejects options without an effect", "[serve][cli]") {
           "--percentile has no effect without --slo-ttft or --slo-tpot; add one, or omit --percentile");
 }
 
-TEST_CASE("times and numbers beyond the simulation's limits are rejected", "[serve][cli]") {
+TEST_CASE("serve rejects times and counts beyond the simulation's limits", "[serve][cli]") {
   for (const char* rate : {"1e-300", "1e300"})
     refused(llama + "--rate " + rate,
             std::string("--rate: expected a rate from 1e-6 to 1e9 requests per second, got \"") + rate + "\"");

@@ -70,7 +70,7 @@ TEST_CASE("offloaded experts leave the GPU and cross the link in every pass", "[
         Approx(2 * bytes(served("llama-3.1-8b --hardware h100"), "kv_tokens")).epsilon(1e-3));
 }
 
-TEST_CASE("invalid uses of offload are rejected", "[offload][cli]") {
+TEST_CASE("invalid uses of offload in serving are rejected", "[offload][cli]") {
   refused("infer llama-3.1-8b --hardware h100 --offload experts",
           "--offload experts: llama-3.1-8b has no experts; use weights");
   refused("infer llama-3.1-8b --hardware h100 --offload optimizer",
@@ -83,7 +83,7 @@ TEST_CASE("invalid uses of offload are rejected", "[offload][cli]") {
           "--offload adds the transfer time of each operator's bytes; use --roofline op");
 }
 
-TEST_CASE("adapters take memory and time", "[serve][adapters][cli]") {
+TEST_CASE("adapters add to the memory and the pass times of a server", "[serve][adapters][cli]") {
   const json::Value plain = served("llama-3.1-8b --hardware h100");
   const json::Value adapted = served("llama-3.1-8b --hardware h100 --adapters 8:16");
   CHECK(adapted["inputs"]["adapters"] == "8:16");

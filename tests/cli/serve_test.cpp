@@ -47,7 +47,7 @@ TEST_CASE("the same seed reproduces a run, and another seed changes it", "[serve
   CHECK(shown(run + "7") != shown(run + "8"));
 }
 
-TEST_CASE("the prices of input and output add up to the GPU cost", "[serve][cli]") {
+TEST_CASE("input and output token prices add up to the GPU cost", "[serve][cli]") {
   const json::Value s = test::ask(llama + "--tp 2 --rate 4 --price 3 --num-requests 500")["serving"];
   const double in = s["usd_per_1m_input"], out = s["usd_per_1m_output"];
   const double per_second =
@@ -86,7 +86,8 @@ TEST_CASE("the mean cache occupancy of several engines never exceeds the maximum
   }
 }
 
-TEST_CASE("one engine's throughput stays within its capacity, and overload requires a growing queue", "[serve][cli]") {
+TEST_CASE("throughput of one engine stays within its capacity, and overload is reported only with a queue",
+          "[serve][cli]") {
   constexpr double measured_within = 0.01;
   for (const char* load : {"--rate 9.4 --num-requests 20000", "--rate 5 --turns 4 --num-requests 20000",
                            "--rate 1000 --num-requests 3000", "--rate 1000 --num-requests 5"}) {
@@ -121,7 +122,7 @@ TEST_CASE("a server that misses its limits suggests a load that meets them", "[s
   CHECK_FALSE(has(shown(limits + "1s --rate 1"), "instead"));
 }
 
-TEST_CASE("JSON includes the secondary numbers of the text", "[serve][cli]") {
+TEST_CASE("serve's JSON includes run length, power, cache tokens and default limits", "[serve][cli]") {
   const json::Value r = test::ask(llama + "--rate 5 --num-requests 300");
   CHECK(r["serving"]["requests"] == 300);
   CHECK(r["serving"]["duration_s"].get<double>() * r["serving"]["throughput_req_s"].get<double>() == Approx(300));
@@ -227,7 +228,7 @@ TEST_CASE("more requests than memory can hold are rejected with a reason", "[ser
   CHECK(has(r.err, "not enough memory for this many requests; reduce --num-requests"));
 }
 
-TEST_CASE("a prefix shared by all prompts is computed once", "[serve][cli]") {
+TEST_CASE("serve computes a prefix shared by all prompts once", "[serve][cli]") {
   const std::string run = llama + "--rate 4 --num-requests 300 --prompt 1000 --shared-prefix 3000 --prefix-cache ";
   const json::Value saved = test::ask(run + "on")["serving"], again = test::ask(run + "off")["serving"];
   CHECK(saved["prefix_hits"].get<double>() == Approx(3000.0 / 4000).margin(0.01));

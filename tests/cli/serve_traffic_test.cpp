@@ -17,7 +17,7 @@ double mean_answer(const json::Value& report) {
 
 }  // namespace
 
-TEST_CASE("lengths are drawn from a table of weights", "[serve][cli]") {
+TEST_CASE("request lengths are drawn from a table of weights", "[serve][cli]") {
   const std::string path = test::scratch() + "/lengths.csv";
   test::write_file(path,
                    "up_to,prompts,answers\n100,1,0\n200,0,0\n300,0,1\n");  // prompts up to 100, answers of 201 to 300

@@ -191,7 +191,7 @@ TEST_CASE("a trace too large for viewers is rejected", "[trace]") {
                 "the limits of trace viewers; use --global-batch 333328 or less");
 }
 
-TEST_CASE("gathers and reductions are shown at the network level that each uses", "[trace]") {
+TEST_CASE("a trace shows each gather and reduction at the network level that it uses", "[trace]") {
   const auto levels = [](const std::string& options, const char* category) {
     const Traced t = traced("--global-batch 16 --dp 16 --zero 3 " + options);
     std::map<std::pair<int, int>, std::string> threads;

@@ -38,7 +38,7 @@ TEST_CASE("documents that do not split evenly over context-parallel ranks cause 
 
 // Mixtral has 46,702,792,704 parameters, of which 32 layers x 8 experts x 3 x 4096 x 14336 belong to experts. One
 // replica spans 8 GPUs, each with one expert and an eighth of the rest, at 2 + 4 + 12 bytes per parameter.
-TEST_CASE("every replica of sharded states holds all experts", "[cli][hsdp]") {
+TEST_CASE("under hybrid sharding, every replica of the sharded states holds all experts", "[cli][hsdp]") {
   const long experts = 32L * 8 * 3 * 4096 * 14336, rest = 46'702'792'704 - experts;
   const auto memory = [](const std::string& layout) {
     return ask("train mixtral-8x7b --hardware h100 --fsdp --ep 8 --global-batch 64 --seq 4096 " + layout)["memory"];
@@ -52,7 +52,7 @@ TEST_CASE("every replica of sharded states holds all experts", "[cli][hsdp]") {
     CHECK(copies[part] == one[part]);
 }
 
-TEST_CASE("a vocabulary is padded as the training stack pads it", "[cli]") {
+TEST_CASE("train pads the vocabulary as its training stack does", "[cli]") {
   const std::string layout = "gpt-3-175b --tp 8 --seq 2048 ", train = "train --hardware a100 " + layout;
   const json::Value padded = ask(train);
   const auto logits = [](const json::Value& answer) { return answer["memory"]["logits_bytes"].get<long>(); };

@@ -76,7 +76,7 @@ TEST_CASE("operators out of order give exit code 1 even if every number matches"
                                      "forward was predicted, but attn.norm forward ran \\(tiny-llama\\)"));
 }
 
-TEST_CASE("differences are shown in the tables of one model and of a suite", "[verdict]") {
+TEST_CASE("validate shows differences in the tables of a single model and of a suite", "[verdict]") {
   const CaseVerdict v = wrong_flops();
   Report one, suite;
   add_table(one, v, "training");
@@ -112,7 +112,7 @@ TEST_CASE("times of whole steps and passes decide the exit code on request", "[v
   CHECK_THAT(said(timed(1.1), true), !Catch::Contains("outside"));
 }
 
-TEST_CASE("a suite's times are listed by name, with the tolerance band and a verdict for every case", "[verdict]") {
+TEST_CASE("a suite's times are listed by case name, with the tolerance band and a verdict for each case", "[verdict]") {
   const validate::Timing prefill{"inference", "prefill", "", 1e-3, 3e-3};
   const validate::Timing decode{"inference", "decode", "", 1e-3, 1.1e-3};
   Report r;
@@ -130,7 +130,7 @@ TEST_CASE("a suite's times are listed by name, with the tolerance band and a ver
                                  {"within", false}});
 }
 
-TEST_CASE("a case without times fails the time check", "[verdict]") {
+TEST_CASE("a suite case without times fails the time check", "[verdict]") {
   Validated none = timed(1);
   for (const Times& times : {Times{}, Times{{}}, Times{{{"training", "forward", "attn.q", 1e-3, 1e-3}}}}) {
     none.times = times;

@@ -78,7 +78,7 @@ TEST_CASE("6N excludes attention, and with non-embedding parameters it also excl
   CHECK(near(flops("model:6N non-embedding"), 6 * tokens * inside));
 }
 
-TEST_CASE("the time of a step follows from tokens and samples per second", "[convention]") {
+TEST_CASE("the step time is computed from tokens or samples per second", "[convention]") {
   // 8192 sequences of 2048 tokens at 2,535,811 tokens/s over all devices.
   CHECK(near(step_called("mosaic-13b-s2048-512xh100_80gb-mbs16"), 8192.0 * 2048 / 2535811));
   // 16 sequences of 8192 tokens on 8 devices at 8532 tokens/s each.
@@ -88,7 +88,7 @@ TEST_CASE("the time of a step follows from tokens and samples per second", "[con
   CHECK(step_called("korthikanti-22B-full") == 1.42);
 }
 
-TEST_CASE("the time of a step follows from FLOP/s by the row's formula", "[convention]") {
+TEST_CASE("the step time is computed from FLOP/s with the row's FLOPs formula", "[convention]") {
   // Narayanan et al., eq. 3: 96 B s L h^2 (1 + s/6h + V/16Lh); B 512, s 2048, L 24, h 2304, V 51200; 32 x 137 TFLOP/s.
   CHECK(near(step_called("sc21-t1-1.7B"), 96.0 * 512 * 2048 * 24 * 2304 * 2304 *
                                               (1 + 2048 / (6.0 * 2304) + 51200 / (16.0 * 24 * 2304)) / (32 * 137e12)));
@@ -103,7 +103,7 @@ TEST_CASE("the time of a step follows from FLOP/s by the row's formula", "[conve
              1024 * (6 * 2048 * n + 12 * 24 * h * 2048 * 2048) / (8 * 142e12)));
 }
 
-TEST_CASE("the time of a step follows from an MFU by the device's peak", "[convention]") {
+TEST_CASE("the step time is computed from an MFU and the device's peak", "[convention]") {
   // 42 % of 989.4 TFLOP/s; B 1152, s 4096, L 96, h 12288, V 131072.
   CHECK(near(step_called("megatron-h100-strong-177B-4608"),
              72.0 * 1152 * 4096 * 96 * 12288 * 12288 * (1 + 4096 / (6.0 * 12288) + 131072 / (12.0 * 96 * 12288)) /

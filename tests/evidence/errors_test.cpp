@@ -71,7 +71,8 @@ TEST_CASE("the summary of no rows is zero", "[errors]") {
   CHECK(summary_of_groups({}).rows == 0);
 }
 
-TEST_CASE("a covering width covers nearly the target share of errors, with equal weight for every group", "[errors]") {
+TEST_CASE("a covering width covers the share of errors closest to the target, with equal weight per group",
+          "[errors]") {
   using Errors = std::map<std::string, std::vector<double>>;
   CHECK(covering_width(Errors{{"a", {0.3}}}, 0.9) == Approx(0.31));  // only full coverage is possible
   // 0.2 covers 87.5 %, 0.5 covers all: the former is closer.

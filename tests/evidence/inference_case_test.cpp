@@ -133,7 +133,7 @@ bool near(double a, double b) { return std::fabs(a / b - 1) < 1e-12; }
 
 }  // namespace
 
-TEST_CASE("for each source, one row gives the expected architecture, plan and layout", "[inference-case]") {
+TEST_CASE("a sample row of each source gives the expected architecture, plan and layout", "[inference-case]") {
   for (const Seen& s : seen) {
     INFO(s.id);
     const InferenceCase c = case_called(s.id);

@@ -97,7 +97,7 @@ TEST_CASE("an out-of-memory message wrapped over several lines is read like an u
   CHECK(message(wrapped).processes.size() == 2);
 }
 
-TEST_CASE("small sizes may be stated in bytes or KiB", "[memory_log]") {
+TEST_CASE("small sizes in an out-of-memory message may be in bytes or KiB", "[memory_log]") {
   std::string text = replaced(new_message, "1.21 GiB is free", "896.50 KiB is free");
   text = replaced(text, "8.00 GiB. GPU", "512 bytes. GPU");
   CHECK(message(text).free->bytes == Bytes(918016));  // 896.5 x 1024
@@ -152,7 +152,7 @@ TEST_CASE("impossible values in an out-of-memory message are rejected", "[memory
   CHECK_THAT(refused(replaced(old_message, "2.00 GiB (", "9999999999999.00 TiB (")), Contains("below 2^62"));
 }
 
-TEST_CASE("the startup log of vLLM 0.6 is read, and its GB are GiB", "[memory_log]") {
+TEST_CASE("the startup log of vLLM 0.6 is read, and its GB mean GiB", "[memory_log]") {
   const MemoryLog log = read(
       "INFO 11-23 10:00:00 llm_engine.py:232] Initializing an LLM engine (v0.6.6) with config: "
       "model='meta-llama/Llama-3.1-8B', tokenizer='x', dtype=torch.bfloat16, max_seq_len=8192, download_dir=None, "
@@ -219,7 +219,8 @@ TEST_CASE("the startup log of vLLM 1 is read with the memory of the first of sev
   CHECK(about(term(b, MemoryTerm::activations_and_libraries), 3.19));  // 72 - 7.51 - 61.30
 }
 
-TEST_CASE("vLLM 0.11's summary has all memory terms, with weights and libraries separate or combined", "[memory_log]") {
+TEST_CASE("the summary of vLLM 0.11 and later has all terms, with weights and libraries apart or combined",
+          "[memory_log]") {
   const std::string account =
       "Free memory on device (78.60/79.15 GiB) on startup. Desired GPU memory utilization is (0.9, 71.24 GiB). Actual "
       "usage is 14.99 GiB for weight, 1.20 GiB for peak activation, 0.09 GiB for non-torch memory, and 0.52 GiB for "

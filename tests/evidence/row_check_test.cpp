@@ -137,7 +137,7 @@ TEST_CASE("an inference time or rate that no device can reach is rejected", "[ro
   CHECK_THAT(refused_figure(one, R"({"weights_gib_per_gpu": 500})"), Contains("500 GiB exceeds the 48 GiB"));
 }
 
-TEST_CASE("figures explained by an unstated batch or request order are accepted", "[row-check]") {
+TEST_CASE("high figures that an unstated batch size or queueing could explain are accepted", "[row-check]") {
   // With a batch of 500, which the row does not state, 5000 tokens/s are possible; 1e7 are impossible.
   const std::string no_batch = R"({"input_len": 512, "output_len": 128})";
   CHECK(refused_figure(no_batch, R"({"output_tok_s": 5000})") == nothing);

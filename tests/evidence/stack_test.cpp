@@ -91,7 +91,8 @@ TEST_CASE("three keys of a row can state its software", "[stack]") {
   }
 }
 
-TEST_CASE("Megatron-LM rows without an attention kernel get fused softmax on older GPUs, flash on newer", "[stack]") {
+TEST_CASE("Megatron-LM rows without a stated kernel assume fused softmax on older GPUs and otherwise flash",
+          "[stack]") {
   TrainingRow row = row_called(training_rows(), "sc21-t1-1.7B");
   row.family = row.source.title = row.source.url = "Megatron-LM";
   row.attention = row.notes = "";

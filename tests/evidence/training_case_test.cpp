@@ -95,7 +95,7 @@ Count sum_of(const StageLayers& layers) { return std::accumulate(layers.begin(),
 
 }  // namespace
 
-TEST_CASE("for each family, one row gives the expected architecture, plan and layout", "[training-case]") {
+TEST_CASE("a sample row of each family gives the expected architecture, plan and layout", "[training-case]") {
   for (const Read& r : reads) {
     INFO(r.id);
     const TrainingCase c = training_case_called(r.id);

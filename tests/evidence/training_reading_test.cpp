@@ -59,7 +59,7 @@ TEST_CASE("unknown latent-attention keys are accepted", "[training-reading]") {
   }
 }
 
-TEST_CASE("a shared-expert width unlike the routed experts' is the total width of all shared experts",
+TEST_CASE("a shared-expert width that differs from the routed experts' is the total of all shared experts",
           "[training-reading]") {
   const auto moe = [](const std::string& shared) {
     return read(vocabulary + R"(, "moe": {"experts": 64, "top_k": 6, "expert_ffn": 1408)" + shared + "}").arch.moe;
@@ -221,7 +221,8 @@ TEST_CASE("training rows whose notes mention unmodeled features are skipped", "[
   }
 }
 
-TEST_CASE("devices without NVLink communicate over PCI Express, and bridges join pairs", "[training-reading]") {
+TEST_CASE("devices without NVLink communicate over PCI Express, and NVLink bridges connect pairs",
+          "[training-reading]") {
   const auto bandwidth = [](const char* inside, Count count) {
     HardwareSaid said;
     said.device = "A100-PCIe";

@@ -63,7 +63,7 @@ void check_equal(const std::vector<Sequence>& found, const std::vector<Sequence>
 
 }  // namespace
 
-TEST_CASE("a wide enough beam search finds every sequence", "[beam]") {
+TEST_CASE("a sufficiently wide beam search is exhaustive", "[beam]") {
   for (const std::int32_t first : {0, 1, 2, 3}) {
     const BeamOptions options{.width = 64, .length = 4};  // 4^3 prefixes
     const auto found = beam_search(any_model, Tokens{first}, options);
@@ -72,7 +72,7 @@ TEST_CASE("a wide enough beam search finds every sequence", "[beam]") {
   }
 }
 
-TEST_CASE("a wide enough beam search with an end token finds the sequences of every length", "[beam]") {
+TEST_CASE("a sufficiently wide beam search with an end token is exhaustive over all lengths", "[beam]") {
   for (const std::int32_t end : {0, 2}) {
     const BeamOptions options{.width = 200, .length = 4, .ends = {end}};
     const auto wanted = exhaustive({1}, options);

@@ -67,7 +67,7 @@ TEST_CASE("inference with an encoder gives the logits of each sequence's last to
   CHECK(test::difference(b.last(17), a.last(17)) < 1e-12);
 }
 
-TEST_CASE("pooler outputs are tanh values, one row per sequence", "[encoder]") {
+TEST_CASE("the pooler outputs one row of tanh values per sequence", "[encoder]") {
   const Numbers y = pooled(test::tiny_bert(), twelve_tokens());
   REQUIRE(y.size() == 2 * 12);
   for (const double x : y) CHECK(std::abs(x) < 1);

@@ -196,7 +196,7 @@ TEST_CASE("an indexer that selects all keys or all pooled keys gives the logits 
                       [](Arch& a) -> Indexer& { return a.mixers[a.mixers.size() - 1].indexer; });
 }
 
-TEST_CASE("the model's loss trains no indexer weights", "[indexer]") {
+TEST_CASE("the language-model loss trains no indexer weights", "[indexer]") {
   const test::Variant v{"sparse", test::with_shared_choice(test::tiny_sparse(2)), test::tiny_plan()};
   test::Run r(v, Number::f64);
   r.make_trainable();

@@ -189,7 +189,7 @@ TEST_CASE("the verdict names the attention cores of training and of inference", 
   CHECK(validated(c, {}, {}).cores.empty());
 }
 
-TEST_CASE("nothing is metered on the CPU", "[metered]") {
+TEST_CASE("the CPU backend reports no metered quantities", "[metered]") {
   CHECK_FALSE(metered(tiny_case(dtypes::fp32), {}, how, {}).has_value());
 }
 

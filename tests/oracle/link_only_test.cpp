@@ -48,7 +48,7 @@ double parameters_of_a_layer() {
 
 }  // namespace
 
-TEST_CASE("tensor parallelism takes four all-reduces of the residual stream per layer", "[oracle][train]") {
+TEST_CASE("tensor parallelism runs four all-reduces of the residual stream per layer", "[oracle][train]") {
   // Shoeybi et al. 2019, section 3: f and g, one each in attention and MLP, forward and backward. A ring moves
   // 2 (t - 1)/t of a message over each rank's link.
   for (const Count t : {2, 4, 8})

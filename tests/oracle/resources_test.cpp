@@ -63,7 +63,7 @@ TEST_CASE("if only compute takes time, a step costs 6 FLOPs per weight and token
         Approx(micro_batch_count * (weights + scores) / 1e12).epsilon(1e-6));
 }
 
-TEST_CASE("if only memory takes time, a token reads weights and cache, and an update 30 B per parameter",
+TEST_CASE("if only memory takes time, a token reads weights and cache, and an update moves 30 B per parameter",
           "[oracle][resources]") {
   const std::string slow = R"({"memory": {"bandwidth": "1 GB/s"}})";
   Plan p = plan_of();

@@ -30,7 +30,8 @@ json::Value experts_config(const std::string& type, json::Value more) {
 }  // namespace
 
 // tencent/Hy3: an MTP module is the layer after the model's last.
-TEST_CASE("every tensor of a Hy3 checkpoint is counted, and its MTP module separately", "[checkpoint][families]") {
+TEST_CASE("every tensor of a Hy3 checkpoint is counted, with a separate count for its MTP module",
+          "[checkpoint][families]") {
   Shapes all = untied + gated("model.layers.0.mlp.");
   for (const std::string& layer : layer_names)
     all = all + norms(layer, two_norms) + attention(layer + "self_attn.") + head_norms(layer + "self_attn.");

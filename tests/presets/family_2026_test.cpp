@@ -214,7 +214,7 @@ TEST_CASE("Cohere's experts and windows follow the config's lists or its number 
 }
 
 // ibm-granite/granite-swash-2b: the defaults of its config class.
-TEST_CASE("Granite with sinks matches its tensor shapes, with full attention in one of four layers",
+TEST_CASE("Granite with sinks has its tensors' parameter count and full attention in one of four layers",
           "[import][family]") {
   const Tensors layer =
       together({projections(2560, 20, 4, 128), gated_mlp("mlp", 2560, 8192), {{"sinks", {20}}, {"norms", {2560}, 2}}});
@@ -416,7 +416,7 @@ TEST_CASE("SDAR imports as Qwen 3 with a caveat that it generates block by block
 }
 
 // The defaults of its config class: layers 0, 3, ... are full, the others have windows of 64 tokens.
-TEST_CASE("ModernBERT's decoder matches its tensor shapes, with a dense layer in the head", "[import][family]") {
+TEST_CASE("ModernBERT's decoder has its tensors' parameter count, with a dense layer in the head", "[import][family]") {
   const Tensors layer = {
       {"q, k, v, Wo", {768, 768}, 4}, {"Wi", {2 * 1152, 768}}, {"Wo", {768, 1152}}, {"mlp_norm", {768}}};
   const Arch a = check_tensors(

@@ -210,7 +210,7 @@ TEST_CASE("Hunyuan-Large's parameter count matches its tensor shapes, and every 
   CHECK(imported(hunyuan_large).caveats.empty());
 }
 
-TEST_CASE("Hunyuan's older config selects experts, norms and shared caches", "[import][family]") {
+TEST_CASE("the older config keys of Hunyuan select experts, norms and shared caches", "[import][family]") {
   const Arch dense = arch(small("hunyuan", R"("use_qk_norm": true)"));
   CHECK_FALSE(dense.has_experts());
   CHECK(dense.qk_norm == QkNorm::per_head);

@@ -168,7 +168,7 @@ TEST_CASE("Jamba with one expert is dense, and its \"auto\" time-step rank follo
         "c.json: \"attn_layer_offset\" must be below \"attn_layer_period\", since it counts layers of one period");
 }
 
-TEST_CASE("Olmo Hybrid's parameter count matches its tensor shapes, with three DeltaNets per attention",
+TEST_CASE("Olmo Hybrid has its tensors' parameter count, with three DeltaNet layers per attention layer",
           "[import][family]") {
   const Tensors attention = together({projections(3840, 30, 30, 128), {{"q_norm, k_norm", {3840}, 2}}});
   const Tensors each = together({gated_mlp("mlp", 3840, 11008), {{"norms", {3840}, 2}}});

@@ -171,7 +171,7 @@ TEST_CASE("all tensors of a SmallThinker GGUF file are counted, and one of four 
   CHECK_FALSE(card.arch.local.layers.contains(4));
 }
 
-TEST_CASE("all tensors of a Hy3 GGUF file are counted, and its MTP module separately", "[gguf]") {
+TEST_CASE("all tensors of a Hy3 GGUF file are counted, with a separate count for its MTP module", "[gguf]") {
   GgufFile f = file_of_experts("hy_v3", false, 3);
   f.key("expert_feed_forward_length", 32).key("expert_shared_feed_forward_length", 32).key("nextn_predict_layers", 1);
   Count model = 0;

@@ -215,7 +215,7 @@ TEST_CASE("a GeForce card's peak, with FP32 accumulate, is half of a professiona
   }
 }
 
-TEST_CASE("presets from Goon's table C.1 have a note on its unusual units", "[hardware]") {
+TEST_CASE("presets from Goon's table C.1 have a note on the table's unusual units", "[hardware]") {
   for (const auto name : {"a100-sxm-40gb", "a100-sxm-80gb", "v100-sxm2-32gb", "v100-pcie-32gb"}) {
     INFO(name);
     CHECK(load_hardware(name).notes.find("Goon (C.1)") != std::string::npos);
@@ -253,7 +253,7 @@ TEST_CASE("a spine is a third network level above networks of a stated size", "[
   CHECK_THROWS_WITH(with("", "10 GB/s"), Contains("set \"ranks\" of \"network\" to the devices of one network"));
 }
 
-TEST_CASE("achieved rates of single operators are read by format", "[hardware]") {
+TEST_CASE("achieved rates of single operators are read per format", "[hardware]") {
   const HardwareCard c = read_hardware_file(
       file(R"({"achieved": {"how": "measured", "attention": {"fp32": "31 GFLOP/s"}, "half_matmul": {"bf16": 2.5e6},
                "plain_attention": {"bf16": "3 GFLOP/s"}, "plain_attention_backward": {"bf16": "4 GFLOP/s"},
@@ -329,7 +329,7 @@ TEST_CASE("a mistake in a hardware file is reported with an error message", "[ha
   CHECK(refusal(R"({"powr": "700 W"})") == "mine.json: unknown key \"powr\"; did you mean \"power\"?");
 }
 
-TEST_CASE("shared system memory states the share usable by a program", "[presets]") {
+TEST_CASE("hardware with shared system memory states the share usable by a program", "[presets]") {
   CHECK(read_hardware_file(file(), "mine.json").usable == 0);
   CHECK(read_hardware_file(file(R"({"memory": {"usable": 0.75}})"), "mine.json").usable == 0.75);
   CHECK(refusal(R"({"memory": {"usable": 1.5}})") ==

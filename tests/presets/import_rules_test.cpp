@@ -53,7 +53,7 @@ TEST_CASE("KV heads follow each family's rule", "[import]") {
   CHECK(arch(small("gpt_bigcode", "")).kv_heads == 1);
 }
 
-TEST_CASE("LM heads are tied by default if they are in transformers", "[import]") {
+TEST_CASE("LM heads are tied by default in the families for which transformers ties them", "[import]") {
   const auto tied = [](const char* type) { return arch(small(type, "")).tied_head; };
   for (const char* type : {"gpt2", "opt", "bloom", "falcon", "gemma", "gemma2", "gemma3_text", "cohere", "cohere2",
                            "starcoder2", "smollm3", "ernie4_5", "minicpm", "exaone"}) {

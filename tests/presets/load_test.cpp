@@ -101,7 +101,7 @@ TEST_CASE("model files, config.json files and their folders are distinguished by
         "the folder '" + empty + "' contains no config.json; pass a model file or a folder with a config.json");
 }
 
-TEST_CASE("a hardware file is rejected as a model, and a model file as hardware", "[load]") {
+TEST_CASE("a hardware file given as a model, or a model file given as hardware, is rejected", "[load]") {
   const Folder folder;
   const std::string hardware = folder.write("hw.json", hardware_text),
                     model = folder.write("m.json", R"({"llmcalc_model": 1})");

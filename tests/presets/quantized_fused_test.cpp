@@ -99,7 +99,7 @@ TEST_CASE("a separate gate matrix can be quantized or excluded independently", "
   CHECK(bytes_of(card_with(without, "afmoe", more)) == by_hand(card, others, int4_bytes));
 }
 
-TEST_CASE("unknown families store every matrix separately", "[quantized]") {
+TEST_CASE("families that are not listed as fused store every matrix separately", "[quantized]") {
   CHECK(fused_matrices("phi3").qkv);
   CHECK(fused_matrices("baichuan").split_in_gguf);
   for (const char* family : {"", "llama", "phi", "glm4_moe", "qwen2", " "}) {

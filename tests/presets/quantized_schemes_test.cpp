@@ -302,7 +302,7 @@ TEST_CASE("torchao quantizes token embeddings if its config includes them", "[sc
 }
 
 // modelopt, export/unified_export_hf.py: scales are float32, except for nvfp4 and mxfp4 groups.
-TEST_CASE("each ModelOpt algorithm has specific scales, and low-precision matmuls if inputs are quantized",
+TEST_CASE("each ModelOpt algorithm has specific scales, and quantized inputs enable low-precision matmuls",
           "[schemes]") {
   const auto block = [](const std::string& algorithm, int group = 0) {
     return R"({"quant_algo": ")" + algorithm + "\"" +

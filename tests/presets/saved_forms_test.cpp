@@ -275,7 +275,7 @@ TEST_CASE("two keys with contradictory layers or heads are rejected", "[import][
   CHECK_THAT(refusal(both.dump()), Catch::Contains("\"compress_ratios\" and \"layer_types\" specify different layers"));
 }
 
-TEST_CASE("a list that distinguishes layers and is not read by the family is rejected", "[import][saved]") {
+TEST_CASE("an unread list that distinguishes layers is rejected unless its key affects no size", "[import][saved]") {
   const auto says = [](const std::string& more) { return refusal(small("llama", more)); };
   const std::string eight = R"([1, 1, 1, 1, 1, 1, 1, 2])";
   CHECK(

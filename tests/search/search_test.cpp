@@ -162,7 +162,7 @@ TEST_CASE("a search under LoRA shards frozen weights only if they have a plain f
   CHECK_FALSE(shards());
 }
 
-TEST_CASE("plans found with frozen parts equal train() for every ZeRO stage", "[search]") {
+TEST_CASE("plans found with frozen parts match train() for every ZeRO stage", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   s.plan.frozen = {.parts = FreezePart::embedding, .layers = LayerSet::all(3)};
   s.best = 1000;
@@ -175,7 +175,7 @@ TEST_CASE("plans found with frozen parts equal train() for every ZeRO stage", "[
   for (const Found& f : search(s).best) CHECK(f == trained(s, f.candidate));
 }
 
-TEST_CASE("plans found with high-precision blocks equal train()", "[search]") {
+TEST_CASE("plans found with high-precision blocks match train()", "[search]") {
   Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
   s.plan.precision = *dtype("mxfp8");
   s.plan.low_precision = {.parts = NarrowPart::mlp, .first_wide = 1, .last_wide = 2};
@@ -305,7 +305,7 @@ TEST_CASE("a search starts with a plan that fits, so that a stopped search has a
   }
 }
 
-TEST_CASE("an option is listed as not searched only if the search does not vary it", "[search]") {
+TEST_CASE("the list of options that were not searched depends on the search space", "[search]") {
   Space s = space_of(even(), 8, 0, 512, 16);
   const auto says = [&](std::string_view part) {
     const auto all = not_searched(s);

@@ -51,7 +51,7 @@ TEST_CASE("a prompt engine transfers the cache of one request at a time", "[serv
   CHECK(run.answers[1].last == 3 * one_second + 10 * one_second + one_second * 11 / 10);
 }
 
-TEST_CASE("a request of one token is not transferred", "[serve][disaggregated]") {
+TEST_CASE("a request for one token is not transferred to a decode engine", "[serve][disaggregated]") {
   const RequestTraffic t{.requests = {request(10, 1)}};
   const ServerRun run = run_of(pools(1, 1, {.wait = 5 * one_second}), t);
   CHECK(run.answers[0].last == 2 * one_second);

@@ -47,7 +47,7 @@ TEST_CASE("an engine's activation memory is one MLP's intermediates plus hidden 
   }
 }
 
-TEST_CASE("a large sampler determines activation memory and is replicated across ranks", "[engine-memory]") {
+TEST_CASE("a large sampler sets the activation memory and is replicated across ranks", "[engine-memory]") {
   const Arch arch = even_llama();
   const EngineLimits many{.pass_tokens = 16, .sequences = 4096, .block_tokens = 16};
   const Count sampler = 38 * 4096 * arch.vocabulary + 2 * 16 * arch.hidden;  // c S V + 2 T h

@@ -26,7 +26,7 @@ using Tenths = std::pair<Count, Count>;
 
 }  // namespace
 
-TEST_CASE("a single user waits for the prompt, then for a pass per token", "[serve]") {
+TEST_CASE("a single user waits for the prompt's pass and then for one pass per token", "[serve]") {
   const ServerRun run = serve({}, even_times(), alike(3, 1, 10, 5));
   CHECK(tenths(run.answers[0]) == Tenths{20, 60});  // a pass of 1 s + 10 x 0.1 s, and four of 1 s
   CHECK(tenths(run.answers[1]) == Tenths{80, 120});
@@ -88,13 +88,13 @@ TEST_CASE("if cache blocks run out, the newest sequence is preempted and recompu
   CHECK(run.answers[1].last > run.answers[0].last);
 }
 
-TEST_CASE("a request of one token ends with the pass of its prompt", "[serve]") {
+TEST_CASE("a request for one token ends with the pass of its prompt", "[serve]") {
   const ServerRun run = serve({}, even_times(), alike(4, 2, 10, 1));
   CHECK(run.tokens == 4);
   CHECK(run.end == 6 * one_second);
 }
 
-TEST_CASE("an arrival waits for the end of the running pass", "[serve]") {
+TEST_CASE("a request that arrives during a pass waits for its end", "[serve]") {
   RequestTraffic t{.requests = {request(10, 9), request(10, 1, Seconds(4.5))}};
   const ServerRun run = serve({}, even_times(), t);
   CHECK(tenths(run.answers[1]) == Tenths{70, 70});  // begins at 5 s

@@ -109,7 +109,7 @@ TEST_CASE("gaps between tokens add up to the time from the first token to the la
   }
 }
 
-TEST_CASE("work is conserved: a pass runs while a request is in the system", "[serve][queue]") {
+TEST_CASE("work is conserved: a pass runs whenever a request is in the system", "[serve][queue]") {
   const RequestTraffic t = mixed(100);
   Ticks end = 0, rested = 0, present = 0;
   std::vector<std::pair<Ticks, int>> changes;

@@ -13,7 +13,7 @@ using test::even_times;
 using test::one_second;
 using test::request;
 
-TEST_CASE("a percentile lies between the two nearest values", "[serve][served]") {
+TEST_CASE("a percentile lies between the two nearest samples", "[serve][served]") {
   std::vector<Seconds> values;
   for (int i = 1; i <= 5; ++i) values.emplace_back(i);
   CHECK(percentile(values, 50).value == Approx(3));

@@ -75,7 +75,7 @@ TEST_CASE("pipeline stages together hold one copy of the model, and the fullest 
   CHECK(two.kv_tokens > 2 * one.kv_tokens);
 }
 
-TEST_CASE("a tied head stores the table on the first and the last stage", "[serve][stages]") {
+TEST_CASE("with a tied head, the first and the last stage both store the embedding table", "[serve][stages]") {
   Arch arch = test::llama31_8b();
   arch.tied_head = true;
   const Prices all = price_holdings(arch, {});

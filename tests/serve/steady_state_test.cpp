@@ -49,7 +49,7 @@ TEST_CASE("a server that takes one second per request, one at a time, serves one
   CHECK(s.limit == SteadyLimit::sequences);
 }
 
-TEST_CASE("the computed capacity of a server with one request at a time equals its overloaded rate",
+TEST_CASE("the computed capacity of a server with one request at a time equals its rate under overload",
           "[serve][steady-state]") {
   Chat chat;
   chat.fleet.server.scheduler.sequences = 1;
