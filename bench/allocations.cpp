@@ -5,7 +5,7 @@
 
 namespace {
 
-std::int64_t count = 0;  // these programs are single-threaded
+std::int64_t count = 0;  // not atomic: these programs are single-threaded
 
 void* counted(void* p) {
   ++count;
@@ -23,7 +23,7 @@ namespace llmcalc::bench {
 std::int64_t allocations() { return count; }
 }  // namespace llmcalc::bench
 
-// The array and nothrow forms call these.
+// The array and nothrow forms call these two.
 void* operator new(std::size_t n) { return counted(std::malloc(n)); }
 void* operator new(std::size_t n, std::align_val_t a) { return counted(aligned(n, a)); }
 void operator delete(void* p) noexcept { std::free(p); }

@@ -1,10 +1,10 @@
-/// Benchmarks of one full estimate, which is the cost of a query in a running program or of one plan in a search.
+/// Benchmarks of one full estimate: the cost of a query in a running program, or of one plan in a search.
 ///
 /// Goals, on one core of a current server, release build:
 ///   instructions  20,000 for a training estimate of one rank, 30,000 with tensor parallelism, 60,000 with any layout
 ///                 (bench/estimate-instructions counts them); printed, not enforced
-///   software      at most twice the time without a software profile's rates; printed, not enforced
-///   allocations   0 in each; otherwise the program exits with 1
+///   software      with a software profile's rates, at most twice the time without them; printed, not enforced
+///   allocations   0 in each estimate; otherwise the program exits with 1
 
 #include <benchmark/benchmark.h>
 
@@ -20,7 +20,8 @@
 namespace llmcalc::bench {
 namespace {
 
-/// H100 SXM with measured fractions, so that both bound and estimate are priced; eight per node, nodes on a network.
+/// H100 SXM with measured fractions of peak, so that both bound and estimate are computed. Eight per node, with a
+/// network between nodes.
 Cluster h100() {
   Device d;
   d.memory = Bytes(Count{80} << 30);
@@ -50,7 +51,7 @@ Layout piped(Layout l, Count stages, Count chunks) {
   return l;
 }
 
-/// Layouts without a pipeline, then whole layouts. "v": chunks per pipeline rank.
+/// First layouts without a pipeline, then complete layouts. "v" in a name: chunks per pipeline rank.
 const std::vector<Row>& training_rows() {
   static const std::vector<Row> rows{
       {"405b", "llama-3.1-405b", 8192, 16, {}},
@@ -76,7 +77,7 @@ const std::vector<Row>& inference_rows() {
   return rows;
 }
 
-/// Everything that an estimate of a row reads.
+/// Input of the estimate for a row.
 struct Subject {
   Arch arch;
   Plan plan;
@@ -127,12 +128,12 @@ void measure(benchmark::State& state, const F& f) {
   state.counters["allocations"] = static_cast<double>(taken);
 }
 
-/// The measured functions, which callgrind finds by name.
+/// The measured functions. They are not inlined, so callgrind finds them by name.
 [[gnu::noinline]] TrainEstimate training(const Subject& s, StepWorkspace& room) {
   return assemble(price(s.arch, s.plan, s.layout, s.cluster.device), s.plan, s.layout, s.cluster, room);
 }
 [[gnu::noinline]] InferEstimate inference(const Subject& s) { return infer(s.arch, s.plan, s.layout, s.cluster); }
-/// A training estimate from priced rows: the work that a search does for each additional plan.
+/// A training estimate from rows that are already priced: the work that a search does for each additional plan.
 [[gnu::noinline]] TrainEstimate assembling(const Subject& s, const Prices& prices, StepWorkspace& room) {
   return assemble(prices, s.plan, s.layout, s.cluster, room);
 }
@@ -142,7 +143,7 @@ void add_training(const Row& row, bool software) {
   benchmark::RegisterBenchmark(name.c_str(), [&row, software](benchmark::State& state) {
     const Subject s = subject(row, software);
     StepWorkspace room;
-    assemble(price(s.arch, s.plan, s.layout, s.cluster.device), s.plan, s.layout, s.cluster, room);  // not counted
+    assemble(price(s.arch, s.plan, s.layout, s.cluster.device), s.plan, s.layout, s.cluster, room);  // untimed warm-up
     measure(state, [&] { return training(s, room); });
   })->Unit(benchmark::kMicrosecond);
 }
@@ -159,7 +160,7 @@ void add_assembling(const Row& row) {
     const Subject s = subject(row, false);
     const Prices prices = price(s.arch, s.plan, s.layout, s.cluster.device);
     StepWorkspace room;
-    assemble(prices, s.plan, s.layout, s.cluster, room);  // not counted
+    assemble(prices, s.plan, s.layout, s.cluster, room);  // untimed warm-up
     measure(state, [&] { return assembling(s, prices, room); });
   })->Unit(benchmark::kMicrosecond);
 }

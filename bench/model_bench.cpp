@@ -55,11 +55,11 @@ void copy(benchmark::State& state) {
 }
 BENCHMARK(copy)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
-// ---- element-wise kernels
+// ---- Element-wise kernels
 
 constexpr Count rows = 1 << 16, width = 1024, numbers = rows * width, vocabulary = 1 << 15;
 
-/// A kernel's buffers: arrays of `numbers` values in the wide format, in [-4, 4).
+/// Buffers of a kernel: arrays of `numbers` values in [-4, 4), in the wide format.
 class Arrays {
  public:
   explicit Arrays(Backend& backend) : backend_(backend), some_(1 << 16) {
@@ -97,7 +97,7 @@ double bytes_moved(const Backend& b, double moved, double moved_wide) {
 }
 
 /// Times the function that f(backend, arrays) returns. `moved` and `moved_wide`: values read or written per element,
-/// in the tested format and in the wide format.
+/// in the tested format and in the wide format respectively.
 template <typename F>
 void element_wise(const char* name, double moved, double moved_wide, F f) {
   for (const Number format : {Number::f32, Number::bf16}) {
@@ -299,7 +299,7 @@ void optimizers() {
   });
 }
 
-// ---- matmuls
+// ---- Matmuls
 
 void product(benchmark::State& state, Number format) {
   const Count m = state.range(0), n = state.range(1), k = state.range(2);
@@ -338,7 +338,7 @@ BENCHMARK_CAPTURE(product, float64, Number::f64)
     ->Iterations(3)
     ->Unit(benchmark::kMillisecond);
 
-// ---- whole steps of GPT-2 124M
+// ---- Whole steps of GPT-2 124M
 
 Plan plan(Number format) {
   Plan p;

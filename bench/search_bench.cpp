@@ -36,7 +36,7 @@ Arch experts() {
 }
 
 /// A100 SXM 80 GB, eight per node, 25 GB/s per device between nodes. Its fractions of peak are set, so both bound and
-/// estimate are priced.
+/// estimate are computed.
 Cluster a100() {
   Device d;
   d.memory = Bytes(Count{80} << 30);
@@ -60,7 +60,7 @@ Space space(const Arch& arch, Count gpus, Count seq, Count global_batch) {
   s.plan.global_batch = global_batch;
   s.cluster = a100();
   s.gpus = {gpus};
-  s.blocks = powers_up_to(arch.layers / 2);  // as in the command
+  s.blocks = powers_up_to(arch.layers / 2);  // as the search command does
   return s;
 }
 

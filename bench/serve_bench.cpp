@@ -62,7 +62,7 @@ void serve_at(benchmark::State& state, double load) {
 void serving(benchmark::State& state) { serve_at(state, 0.8); }
 void overloaded(benchmark::State& state) { serve_at(state, 1.5); }
 
-/// Simulates a server including the pricing of pass times, as when a recorded run is replayed.
+/// Simulates a server and also prices its pass times, as the replay of a recorded run does.
 void replay(benchmark::State& state) {
   const Arch arch = test::llama31_8b();
   const RequestTraffic t = traffic(pass_times(arch, {}, {}, h100()), 300, 0.8);

@@ -59,8 +59,8 @@ int print_help(const Command& c, bool all) {
   return 0;
 }
 
-/// Returns the command whose help is shown: 'plan train' or 'plan serve' as a separate command, or any other command
-/// unchanged.
+/// Returns the command whose help is shown: 'plan train' and 'plan serve' become separate commands; any other command
+/// is unchanged.
 Command part_of_plan(Command c, Args args) {
   if (c.name != plan_command.name) return c;
   const auto is_typed = [&](const char* word) { return std::find(args.begin(), args.end(), word) != args.end(); };
@@ -80,13 +80,13 @@ int run_command(const Command& c, Args args) {
   return c.run == nullptr ? answer_and_print(c, arguments) : c.run(arguments);
 }
 
-/// "llmcalc 0.2.0 (commit f2785b26)".
+/// Version of the program: "llmcalc 0.2.0 (commit f2785b26)".
 std::string version_text() {
   const std::string from = commit().empty() ? "" : fmt::format(" (commit {})", commit());
   return fmt::format("llmcalc {}{}\n", LLMCALC_VERSION, from);
 }
 
-/// Output of an option or word that describes the program ("--version", "schema"); absent for a command.
+/// Output for a word or option that describes the program ("--version", "schema"); absent if the word is a command.
 std::optional<std::string> about(Args args) {
   const std::string& first = args[0];
   if (first == "--version") return version_text();
@@ -167,7 +167,7 @@ int guarded(const Run& run) {
     return refuse(e.what());
   } catch (const std::bad_alloc&) {
     return refuse("out of memory; close other programs, or use a smaller model, batch size or sequence length");
-  } catch (const std::exception& e) {  // a bug: every expected error has one of the types above
+  } catch (const std::exception& e) {  // a bug: every expected error has one of the types caught above
     return refuse(fmt::format("internal error: {}; please report the command and its input files", e.what()));
   }
 }

@@ -15,11 +15,11 @@ int run_program(const Command& c, Args args);
 
 extern const Command check_command, compare_command, sweep_command, accuracy_command, learn_command, generate_command,
     validate_command, calibrate_command, perplexity_command;
-/// 'llmcalc import' with --verbose.
+/// The command 'llmcalc import' with --verbose.
 Command verbose_import();
-/// 'llmcalc list' with --here.
+/// The command 'llmcalc list' with --here.
 Command list_with_here();
-/// 'llmcalc fit', where --hardware defaults to this machine.
+/// The command 'llmcalc fit', where --hardware defaults to this machine.
 Command fit_here();
 
 }  // namespace llmcalc

@@ -5,7 +5,7 @@
 
 namespace llmcalc {
 
-/// "f2785b26"; empty outside a repository.
+/// Its abbreviated hash: "f2785b26"; empty outside a repository.
 std::string_view commit();
 
 }  // namespace llmcalc

@@ -80,7 +80,7 @@ std::string manual_row(const Option& o) {
 
 std::string_view first_sentence(std::string_view help) { return help.substr(0, help.find(" [")); }
 
-/// The choices of "cpu|cuda|cuda:N", one per line, without numbers and lists, which a shell cannot complete.
+/// The choices of "cpu|cuda|cuda:N", one per line. Omits numbers and lists, which a shell cannot complete.
 std::string candidates(std::string_view listed) {
   std::string out;
   std::istringstream choices{std::string(listed)};
@@ -122,7 +122,7 @@ std::string command_candidates() {
   return out;
 }
 
-/// Index of the last of `words` among the positional arguments.
+/// Position of the last of `words` among the positional arguments, from 0.
 std::size_t place_of_last(const Command& c, Args words) {
   std::size_t place = 0;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -140,7 +140,7 @@ std::size_t place_of_last(const Command& c, Args words) {
 
 namespace {
 
-/// Commands that answer one kind of question.
+/// A heading of the help, and the commands under it.
 struct CommandGroup {
   std::string_view question;
   std::array<std::string_view, 7> commands;

@@ -1,5 +1,5 @@
 #pragma once
-/// Texts generated from the command and option tables: help, the manual's OPTIONS, shell completions.
+/// Text generated from the command and option tables: help, the manual's OPTIONS section, shell completions.
 
 #include <string>
 

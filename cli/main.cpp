@@ -7,15 +7,15 @@
 
 namespace {
 
-/// Opens closed standard streams in the wrong direction, so that no later file gets their descriptors and any use of
-/// them fails.
+/// Opens any closed standard stream in the wrong direction, so that no later file gets its descriptor and every use
+/// of it fails.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Ignores SIGPIPE and SIGXFSZ, so that a pipe without a reader or a file at its size limit causes a write error, which
-/// is handled.
+/// Ignores SIGPIPE and SIGXFSZ. A pipe without a reader, or a file at its size limit, then causes a write error,
+/// which is handled.
 void ignore_signals_of_writing() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

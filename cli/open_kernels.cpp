@@ -1,4 +1,4 @@
-// Opens the kernel library on first use, so that the calculator does not load or require it.
+// Opens the kernel library on first use, so that the calculator does not load or require it otherwise.
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -28,7 +28,7 @@ class ProgressLine {
   void write_until_over();
   bool terminal_, shown_ = false, over_ = false;
   Elapsed elapsed_;
-  std::string line_;  ///< empty: no line
+  std::string line_;  ///< text of the line; empty: no line
   std::mutex mutex_;
   std::condition_variable wake_;
   std::thread writer_;

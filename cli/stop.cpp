@@ -24,8 +24,8 @@ void end(int signal) {
   ::_exit(128 + signal);
 }
 
-/// Ends the program after 0.9 s if it is still running: it may be waiting for the other end of a pipe, which no code
-/// polls. setitimer is a plain system call, so a signal handler may use it.
+/// Ends the program after 0.9 s if it is still running. It may be waiting for the other end of a pipe, where it
+/// cannot check the flag. setitimer is a plain system call, so a signal handler may use it.
 void start_limit() {
   constexpr itimerval limit{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 900'000}};
   ::setitimer(ITIMER_REAL, &limit, nullptr);

@@ -12,7 +12,7 @@ void stop_at_once();
 /// about a second.
 const std::atomic<bool>& stop_flag();
 
-/// The same without the time limit, for results that must be saved.
+/// As stop_flag(), but without the time limit, for results that must be saved.
 const std::atomic<bool>& save_flag();
 
 /// The exit code of a run whose flag was set: 130 after Ctrl-C, as in shells.

@@ -10,7 +10,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether a file begins like every trace that the program writes.
+/// Whether a file begins like the traces that this program writes.
 bool is_trace(const std::string& path) {
   const BinaryFile file(path, "a trace");
   std::string head(std::min<std::size_t>(trace_begin.size(), static_cast<std::size_t>(file.size())), '\0');

@@ -158,7 +158,7 @@ class Predictor {
     keep(std::move(r));
   }
 
-  /// Adds a row, or skips it if a value is zero or infinite and no relative error exists.
+  /// Adds a row, or skips it if a zero or infinite value leaves its relative error undefined.
   void keep(PredictedRow r) {
     if (std::isfinite(r.predicted.value) && r.predicted.value > 0 && std::isfinite(r.measured))
       return out_.rows.push_back(std::move(r));

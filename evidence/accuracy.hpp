@@ -39,13 +39,13 @@ struct PredictedPart {
 struct PredictedRow {
   std::string id{};
   RowSubject of{};
-  std::string quantity{};         ///< with its unit: "step_time_s", or the row's key ("tpot_ms")
-  Prediction predicted{};         ///< in the quantity's unit
-  double measured = 0;            ///< in the quantity's unit
-  std::optional<double> bound{};  ///< at datasheet rates, in the quantity's unit
-  std::string measured_as{};      ///< the source's key, if the quantity was derived from it
-  bool repeats = false;           ///< equivalent to another figure of the row
-  std::string doubt{};            ///< why the row casts doubt on the figure; empty: no doubt
+  std::string quantity{};         ///< name with its unit: "step_time_s", or the row's key ("tpot_ms")
+  Prediction predicted{};         ///< prediction, in the quantity's unit
+  double measured = 0;            ///< measured value, in the quantity's unit
+  std::optional<double> bound{};  ///< prediction at datasheet rates, in the quantity's unit
+  std::string measured_as{};  ///< key in the source from which the quantity was derived; empty if it was not derived
+  bool repeats = false;       ///< whether the figure is equivalent to another one of the row
+  std::string doubt{};        ///< why the row casts doubt on the figure; empty: no doubt
   std::vector<std::string> assumed{};
   std::vector<PredictedPart> parts{};  ///< parts of a memory prediction, which add up to it
 
@@ -68,7 +68,7 @@ struct RunRates {
 };
 
 struct Accuracy {
-  std::optional<AccuracyKind> kind;  ///< absent: each row's command determines it
+  std::optional<AccuracyKind> kind;  ///< kind of prediction; absent: each row's command determines it
   std::vector<PredictedRow> rows;
   std::vector<SkippedRow> skipped;
   std::vector<RunRates> runs;  ///< one per recorded server run

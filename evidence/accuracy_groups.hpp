@@ -10,10 +10,11 @@ namespace llmcalc {
 
 /// Errors of a group of rows.
 struct ErrorGroup {
-  std::string by;    ///< "family", "gpu", "parallelism", "precision", "stack" or "engine", "class", "quantity"
+  std::string by;    ///< grouping property: "family", "gpu", "parallelism", "precision", "stack" or "engine",
+                     ///< "class", "quantity"
   std::string name;  ///< a value of `by`
   ErrorSummary errors;
-  /// "gpu: h100-sxm-80gb"; "all rows" if `by` is empty.
+  /// Label of the group: "gpu: h100-sxm-80gb"; "all rows" if `by` is empty.
   std::string text() const { return by.empty() ? name : by + ": " + name; }
 };
 

@@ -21,8 +21,8 @@ EngineTerms terms_of(const InferenceCase& c) {
 
 double as_real(Bytes b) { return static_cast<double>(b.value); }
 
-/// Whether the engine gives its cache all granted memory that remains. Other engines allocate a cache for the context
-/// length they were started with.
+/// Whether the engine uses all remaining granted memory for its cache. Other engines allocate a cache for the context
+/// length with which they were started.
 bool has_pool(const InferenceCase& c) {
   const ServingLoop loop = inference_stack(c.engine).loop;
   return loop != ServingLoop::none && loop != ServingLoop::neuron;

@@ -14,7 +14,7 @@ EngineMemory engine_memory(const InferenceCase& c);
 /// Tokens in the KV caches of all replicas.
 double cache_tokens(const InferenceCase& c);
 
-/// Prediction for a memory figure, in bytes or tokens. Empty if the rules do not determine it.
+/// Prediction for a memory figure, in bytes or tokens. Empty if the engine's allocation rules do not determine it.
 std::optional<double> predicted_memory(const InferenceCase& c, const Figure& f);
 
 }  // namespace llmcalc

@@ -31,7 +31,7 @@ class InferenceTimes {
   InferenceStack stack_;
   Cluster cluster_;
   Seconds request_;
-  mutable std::optional<ServedTimes> served_;  ///< shared by all figures of a row, since they belong to one run
+  mutable std::optional<ServedTimes> served_;  ///< shared by all figures of a row, since they describe the same run
 };
 
 }  // namespace llmcalc

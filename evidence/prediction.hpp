@@ -19,8 +19,8 @@ struct Prediction {
 
 /// Time of one optimizer step, in seconds.
 struct PredictedStep {
-  Prediction estimate;  ///< with the row's software, including its interval
-  double bound = 0;     ///< at datasheet rates, assuming full overlap of all collectives that the software can overlap
+  Prediction estimate;  ///< estimate with the row's software, including its interval
+  double bound = 0;     ///< time at datasheet rates, with all collectives overlapped that the software can overlap
 };
 PredictedStep predicted_step(const TrainingCase& c);
 /// Bytes used by a process, counted as `kind` specifies, with their interval.

@@ -14,7 +14,7 @@ namespace llmcalc {
 /// Times of requests in seconds. Requests that generate a single token have no per-token time.
 struct RequestTimes {
   std::vector<Seconds> first_token, per_token, latency;
-  double tokens_per_s = 0;  ///< generated tokens, from the first arrival to the last token
+  double tokens_per_s = 0;  ///< generated tokens per second, from the first arrival to the last token
 };
 RequestTimes recorded_times(const RunCase& run);
 
@@ -34,7 +34,7 @@ struct RateOverTime {
 
 struct Replay {
   RequestTimes times;
-  std::vector<RateOverTime> rates;  ///< one per second of the run's log; empty without a log
+  std::vector<RateOverTime> rates;  ///< rates, one per second of the run's log; empty without a log
   Count passes = 0, preemptions = 0;
 };
 
@@ -44,10 +44,10 @@ Replay replay(const RunCase& c, const PassTimes& times);
 
 /// Source of a replay's pass times; by default, the shipped estimator.
 struct ReplayBasis {
-  std::optional<HardwareCard> hardware{};  ///< replaces the run's device
-  std::vector<OperatorTables> tables{};    ///< measured layer times, which replace the estimator's
+  std::optional<HardwareCard> hardware{};  ///< device that replaces the run's
+  std::vector<OperatorTables> tables{};    ///< measured layer times, used instead of the estimator's
 };
-/// Pass times of a run on that basis. Throws InputError if the tables lack the run's model, or a layer of the model.
+/// Pass times of a run on this basis. Throws InputError if the tables lack the run's model, or a layer of the model.
 PassTimes passes_of(const RunCase& c, const ReplayBasis& basis);
 
 /// Pass times of a rank at the rates that the device and engine achieve with these parameters. Rates measured on the

@@ -40,7 +40,7 @@ std::string ranks_of(const Layout& l) {
   return all.empty() ? "one device" : fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Recomputation as the row states it.
+/// Recomputation, as the row states it.
 std::string repeated(const Recomputed& r) {
   if (r.layer_step > 1) return fmt::format("every {}th layer", r.layer_step);
   if (r.layers) return r.every_layer() ? "every layer" : "some layers";

@@ -11,16 +11,16 @@ namespace llmcalc {
 
 struct RowSubject {
   std::string family{};       ///< common name of one source's runs
-  std::string model{};        ///< "GPT-22B"
+  std::string model{};        ///< name of the model: "GPT-22B"
   std::string gpu{};          ///< the preset's name; without a preset, the name in the row
   Count gpus = 1;             ///< device count in the row
   std::string parallelism{};  ///< kinds in use: "tp+pp+dp"; "none"
-  std::string layout{};       ///< with rank counts: "tp 8, pp 4, dp 2"
-  std::string batch{};        ///< "micro-batch 4 of 512, 2048 tokens"
+  std::string layout{};       ///< rank counts: "tp 8, pp 4, dp 2"
+  std::string batch{};        ///< batch and sequence length: "micro-batch 4 of 512, 2048 tokens"
   std::string precision{};    ///< format of the blocks' matmuls; in inference, of the weights
-  std::string recompute{};    ///< empty: no recomputation
-  std::string software{};     ///< stack or engine
-  std::string kind{};         ///< "dense", "assumed input", "experts"; in inference, the class of the figure
+  std::string recompute{};    ///< recomputed operators; empty if there is no recomputation
+  std::string software{};     ///< training stack or inference engine
+  std::string kind{};         ///< accuracy class: "dense", "assumed input", "experts"; in inference, that of the figure
 };
 
 /// Precondition for all functions: the case's `skip` is empty.

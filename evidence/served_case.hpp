@@ -15,7 +15,7 @@ struct ServedTimes {
   Spread request;              ///< time of a whole request
   Seconds least_first, least;  ///< shortest time to a first token, and shortest request
   Seconds all;                 ///< time until the last answer
-  double tokens = 0;           ///< generated tokens
+  double tokens = 0;           ///< number of generated tokens
 };
 
 /// Simulates the clients of one replica. Each client sends its next request when the previous one is answered; if the

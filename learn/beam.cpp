@@ -13,7 +13,7 @@ namespace llmcalc::model {
 
 namespace {
 
-/// A kept sequence and the token that extends it; no token if the sequence is complete.
+/// A kept sequence and the token that extends it. Complete sequences have no such token.
 struct Lengthening {
   std::size_t parent;
   std::optional<std::int32_t> token;
@@ -98,8 +98,8 @@ std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const
 }
 
 Bytes beam_memory(Count vocabulary, const BeamOptions& o) {
-  // Old and new sequences, including the spare capacity of their token vectors; three times `width` steps; logits,
-  // log-probabilities and steps for one vocabulary row.
+  // Counts old and new sequences, including the spare capacity of their token vectors; three times `width` steps; and
+  // logits, log-probabilities and steps for one vocabulary row.
   const Count sequence = add(mul(2 * sizeof(std::int32_t), o.length), sizeof(Sequence));
   return Bytes(add(mul(o.width, add(mul(2, sequence), 3 * sizeof(Lengthening))), mul(vocabulary, 64)));
 }

@@ -14,14 +14,14 @@ namespace llmcalc::model {
 using LogProbabilities = std::function<std::vector<float>(std::span<const std::int32_t> prefix)>;
 
 struct Sequence {
-  std::vector<std::int32_t> tokens;  ///< after the prompt, including the end token
-  double log_probability = 0;        ///< sum over the tokens, not divided by their number
+  std::vector<std::int32_t> tokens;  ///< generated tokens, including the end token
+  double log_probability = 0;        ///< sum of ln p over the tokens, not divided by their number
 };
 
 struct BeamOptions {
-  Count width = 4;                      ///< sequences kept per step
+  Count width = 4;                      ///< number of sequences kept per step
   Count length = 1;                     ///< maximum number of tokens after the prompt
-  std::vector<std::int32_t> ends = {};  ///< a sequence is complete after any of these tokens
+  std::vector<std::int32_t> ends = {};  ///< end tokens, each of which completes a sequence
   /// Called after each step with the kept sequences, best first.
   std::function<void(const std::vector<Sequence>&)> kept = {};
 };

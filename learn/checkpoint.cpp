@@ -21,7 +21,8 @@ struct Precision {
   std::string_view name, stored, wide;
   Number number;
 };
-/// Storage formats: of the weights, and of the master weights and moments, which use the backend's wide format.
+/// Storage formats: that of the weights, and that of the master weights and moments, which use the backend's wide
+/// format.
 constexpr std::array precisions{Precision{"fp32", "F32", "F32", Number::f32},
                                 Precision{"bf16", "BF16", "F32", Number::bf16},
                                 Precision{"fp64", "F64", "F64", Number::f64}};
@@ -160,7 +161,7 @@ void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCa
   write_safetensors(path, all.tensors(), metadata);
 }
 
-// ---- reading
+// ---- Reading
 
 TrainingCheckpoint::TrainingCheckpoint(const std::string& path) : file_(path) {
   read_texts();

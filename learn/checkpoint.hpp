@@ -31,7 +31,7 @@ struct TrainingProgress {
 /// The contents of a checkpoint other than its tensors.
 struct CheckpointCard {
   ModelCard model;
-  std::string tokenizer;  ///< Tokenizer::serialized
+  std::string tokenizer;  ///< the tokenizer as a string, from Tokenizer::serialized
   TrainingProgress progress;
   json::Value settings = json::Value::object();  ///< the trainer's settings
 };
@@ -83,7 +83,7 @@ class TrainingCheckpoint final : public TrainedModel {
   std::shared_ptr<const Tokenizer> tokenizer_;
   Number number_ = Number::f32;
   bool has_moments_ = false;
-  Numerics numerics_;  ///< the defaults
+  Numerics numerics_;  ///< default conventions of this program
 };
 
 }  // namespace llmcalc::model

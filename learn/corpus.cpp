@@ -14,7 +14,7 @@ namespace llmcalc::model {
 namespace {
 
 /// Random stream for choosing batches, separate from weights and dropout.
-constexpr std::uint64_t batch_stream = 0x6261746368ULL;  // "batch"
+constexpr std::uint64_t batch_stream = 0x6261746368ULL;  // "batch" in ASCII
 
 /// Disables dropout during its lifetime and restores the model's plan at the end.
 class PlanHeld {

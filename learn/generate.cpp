@@ -15,7 +15,7 @@ namespace llmcalc::model {
 namespace {
 
 /// Random stream for generation, separate from that of a training run with the same seed.
-constexpr std::uint64_t sampling_stream = 0x73616d706c65ULL;  // "sample"
+constexpr std::uint64_t sampling_stream = 0x73616d706c65ULL;  // "sample" in ASCII
 
 class Clock {
  public:

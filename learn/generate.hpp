@@ -12,32 +12,32 @@
 namespace llmcalc::model {
 
 struct GenerateOptions {
-  Count tokens = 200;  ///< maximum number of new tokens
+  Count tokens = 200;  ///< maximum number of tokens to generate
   SamplingOptions sampling = {};
-  Count beams = 1;         ///< above 1: beam search instead of sampling
-  std::uint64_t seed = 1;  ///< token i is drawn with random number i of this seed
-  bool cache = true;       ///< keep keys and values; otherwise every new token recomputes the whole sequence
+  Count beams = 1;         ///< beam width; above 1: beam search instead of sampling
+  std::uint64_t seed = 1;  ///< random seed: token i is drawn with random number i of this seed
+  bool cache = true;  ///< whether keys and values are cached; otherwise every new token recomputes the whole sequence
   std::vector<std::int32_t> ends = {};  ///< tokens that end the text
   Count longest = 0;                    ///< maximum length of a text in tokens; 0: limited only by learned positions
-  const std::atomic<bool>* stop = nullptr;  ///< true: generation ends before the next operator
+  const std::atomic<bool>* stop = nullptr;  ///< set to true by the caller: generation ends before the next operator
   /// Beam search: called before each evaluation of the model, with the number so far and the maximum.
   std::function<void(Count done, Count most)> searching = {};
 };
 
 enum class Ended : std::uint8_t {
-  length,       ///< the requested number of tokens
+  length,       ///< the requested number of tokens was generated
   end_of_text,  ///< the model produced an end token, which is not in the result
   positions,    ///< the text has reached the last learned position or GenerateOptions::longest
   stopped       ///< stopped by the user
 };
 
 struct Generated {
-  std::vector<std::int32_t> tokens;  ///< after the prompt
+  std::vector<std::int32_t> tokens;  ///< generated tokens
   Ended ended = Ended::length;
-  Seconds prefill, decode;     ///< time until the first token, and time after it
-  double log_probability = 0;  ///< beam search: ln p(tokens | prompt)
+  Seconds prefill, decode;     ///< time to the first token, and time for all later tokens
+  double log_probability = 0;  ///< ln p(tokens | prompt), for beam search
   Count tokens_run = 0;        ///< tokens run through the model; without a cache, each step reruns the earlier ones
-  Flops flops;                 ///< executed by the kernels for these tokens
+  Flops flops;                 ///< FLOPs executed by the kernels for these tokens
 };
 
 /// Called with each token as soon as it is known; with beam search, at the end.

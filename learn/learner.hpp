@@ -9,7 +9,7 @@ namespace llmcalc::model {
 struct LearningSettings {
   Count steps = 500, batch = 4, seq = 128;
   double rate = 3e-3;        ///< peak rate of AdamW
-  double warm_up = 0.05;     ///< fraction of the steps in which the rate rises to its peak
+  double warm_up = 0.05;     ///< fraction of the steps over which the rate rises to its peak
   double least_rate = 0.05;  ///< final rate as a fraction of the peak rate
   double decay = 0.1, clip = 1;
   std::uint64_t seed = 1;
@@ -17,7 +17,7 @@ struct LearningSettings {
 };
 
 json::Value settings_json(const LearningSettings& s);
-/// Throws an InputError that names `where` and the field for values that are absent or out of range.
+/// Throws an InputError that names `where` and the field if a value is absent or out of range.
 LearningSettings settings_from(const json::Value& v, const std::string& where);
 
 /// A small Llama: RMSNorm, RoPE, SwiGLU, tied head, head width 32. With a vocabulary of 1024 it has 2.0 million
@@ -37,8 +37,8 @@ double rate_share(const LearningSettings& s, double done);
 /// to an uninterrupted one.
 class Learner {
  public:
-  /// t: trainable, with the plan of these settings. stop: when set, step() throws Stopped and leaves all state
-  /// unchanged.
+  /// t: must be trainable, and have the plan of these settings. stop: when set, step() throws Stopped and leaves all
+  /// state unchanged.
   Learner(Transformer& t, const Corpus& corpus, const LearningSettings& settings,
           const std::atomic<bool>* stop = nullptr);
 
@@ -66,7 +66,7 @@ class Learner {
   LearningSettings settings_;
   TrainingProgress progress_;
   WeightBytes best_;
-  bool best_is_last_ = false;  ///< the model's current weights are the best
+  bool best_is_last_ = false;  ///< whether the model's current weights are the best
 };
 
 }  // namespace llmcalc::model

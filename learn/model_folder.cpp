@@ -104,7 +104,7 @@ ModelFolder::ModelFolder(const std::string& path) : path_(path) {
   refuse_others();
 }
 
-// ---- files
+// ---- Files
 
 void ModelFolder::open_files() {
   const llmcalc::Checkpoint headers = read_checkpoint(path_);
@@ -121,7 +121,7 @@ void ModelFolder::add(const SafetensorsFile& from) {
                                    at->second.file->path(), from.path()));
 }
 
-// ---- names
+// ---- Names
 
 /// Finds the prefix of the checkpoint's tensor names from the name of the token embedding.
 void ModelFolder::find_prefix() {
@@ -173,7 +173,7 @@ Number ModelFolder::number() const {
   return narrow ? Number::bf16 : Number::f32;
 }
 
-// ---- weights
+// ---- Weights
 
 void ModelFolder::load(Transformer& t, Parameter& p, Count expert) const {
   const Stored& s = stored(p.shape.name, expert);
@@ -216,7 +216,7 @@ void ModelFolder::load(Transformer& t, const OnLoaded& loaded) const {
   }
 }
 
-// ---- text
+// ---- Text
 
 const Tokenizer& ModelFolder::tokenizer() const {
   if (tokenizer_ != nullptr) return *tokenizer_;

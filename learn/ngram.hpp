@@ -62,9 +62,9 @@ class Bigram {
   double below(std::int32_t token) const { return below_[static_cast<std::size_t>(token)]; }
 
   Count vocabulary_;
-  std::vector<Pair> pairs_;        ///< sorted by `before`, then by `token`
-  std::vector<Context> contexts_;  ///< indexed by token
-  std::vector<double> below_;      ///< q(w)
+  std::vector<Pair> pairs_;        ///< pairs, sorted by `before`, then by `token`
+  std::vector<Context> contexts_;  ///< contexts, indexed by the token
+  std::vector<double> below_;      ///< q(w) for every token w
   double discount_ = 0.5;
 };
 

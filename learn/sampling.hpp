@@ -12,8 +12,8 @@ namespace llmcalc::model {
 /// Sampling options. The defaults sample from the model's distribution.
 struct SamplingOptions {
   double temperature = 1;  ///< divisor of the logits; 0: greedy
-  Count top_k = 0;         ///< only the k most likely tokens; 0: all
-  double top_p = 1;        ///< only the most likely tokens that together reach this probability, in (0, 1]
+  Count top_k = 0;         ///< number of most likely tokens to choose from; 0: all
+  double top_p = 1;        ///< probability, in (0, 1], that the most likely tokens to choose from must reach together
 };
 
 struct TokenCandidate {

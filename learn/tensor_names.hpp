@@ -13,12 +13,12 @@ namespace llmcalc::model {
 /// number. Under both names, its tensors end in ".weight" and ".bias".
 struct StoredModule {
   std::string_view ours, stored;
-  bool transposed = false;    ///< its matrix is stored as (in, out)
+  bool transposed = false;    ///< whether the module's matrix is stored as (in, out)
   Count part = 0, parts = 1;  ///< the stored tensor has `parts` equal output ranges; this module is range `part`
 };
 
 struct NameTable {
-  std::string_view model_types;                ///< separated by spaces
+  std::string_view model_types;                ///< model_types that use this table, separated by spaces
   std::span<const StoredModule> own, modules;  ///< `own` takes precedence over `modules`, the table of a related family
   std::span<const std::string_view> prefixes;  ///< possible prefixes of every module's name
   std::span<const std::string_view> ignored;   ///< tensors that are not weights; * matches any ending

@@ -27,7 +27,7 @@ std::string step_type(const json::Object& o) { return o.text("type"); }
 /// text into hours of work.
 constexpr std::size_t most_steps = 64, longest_looked_for = 1000;
 
-/// The string that a step searches for.
+/// Returns the string that a step searches for.
 std::string looked_for(const json::Object& pattern, const char* kind, const json::Object& o) {
   std::string text = json::raw_text(pattern, "String");
   if (text.empty()) refuse_step(o, fmt::format("a {} an empty text", kind));
@@ -35,7 +35,7 @@ std::string looked_for(const json::Object& pattern, const char* kind, const json
   return text;
 }
 
-// ---- normalizers
+// ---- Normalizers
 
 /// Maximum number of bytes that normalizers may produce. NFKC expands U+FDFA from 3 bytes to 33; writing spaces as
 /// U+2581 makes it 39.
@@ -81,7 +81,7 @@ void add_normalizer(TextSteps& steps, const json::Object& o) {
   }
 }
 
-// ---- pre-tokenizers
+// ---- Pre-tokenizers
 
 enum class Kept : std::uint8_t { isolated, removed, with_previous };
 

@@ -20,7 +20,7 @@ using Cutter = std::function<std::vector<std::string>(const std::string& piece, 
 struct TextSteps {
   std::vector<Normalizer> normalizers;
   std::vector<Cutter> cutters;
-  bool bytewise = false;  ///< the model works on bytes, represented in its file by 256 letters
+  bool bytewise = false;  ///< whether the model works on bytes, which its file represents by 256 characters
 
   /// The text after all normalizers. Throws InputError if they expand it far beyond the normal forms of any language.
   std::string normalized(std::string text) const;

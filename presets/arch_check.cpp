@@ -14,8 +14,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Checks indexers. A layer with an indexer has no window, and a layer that reuses a selection follows a layer that
-/// computes a selection of the same kind.
+/// Checks indexers. A layer with an indexer must not have a window. A layer that reuses a selection must come after a
+/// layer that computes a selection of the same kind.
 void check_choices(const Arch& a, const Check& check) {
   const auto chooses_all = [](const Mixer& m) {
     return m.indexer.kind != IndexerKind::none && m.attention != AttentionKind::compressed;
@@ -43,7 +43,7 @@ void check_choices(const Arch& a, const Check& check) {
   }
 }
 
-/// Checks an RWKV-7 layer that mixes its values with the values of an earlier RWKV-7 layer. Neither layer may also
+/// Checks an RWKV-7 layer that blends its values with the values of an earlier RWKV-7 layer. Neither layer may also
 /// have attention.
 void check_values(const Mixer& reader, Count layer, const Mixer* source, const Check& check) {
   const bool alone = reader.attention == AttentionKind::none && source && source->attention == AttentionKind::none;
@@ -78,7 +78,7 @@ void check_sharing(const Arch& a, const Check& check) {
   }
 }
 
-/// Checks mixed residual streams. Their layers may not pass any other data to later layers.
+/// Checks mixed residual streams. A model with them must not pass any other data from layer to layer.
 void check_mixed(const Arch& a, const Check& check) {
   check.size(a.residual_block, "residual_block", 0, max_layers);
   if (a.residual_block == 0) return;
@@ -110,8 +110,8 @@ void check_ends(const Arch& a, const Check& check) {
              "per-layer inputs and layer scales require serial blocks; remove them");
 }
 
-/// Checks encoders. Encoder layers are bidirectional and have windows of odd length. Decoder layers, if any, come
-/// after them, each with cross-attention to the encoder's output.
+/// Checks encoders. Encoder layers must be bidirectional, and their windows must have odd lengths. Decoder layers, if
+/// any, must follow them, and each must have cross-attention to the encoder's output.
 void check_direction(const Arch& a, const Check& check) {
   Count encoder_end = 0;
   for (const LayerKind& kind : layer_kinds(a))
@@ -301,7 +301,7 @@ void check_streams(const Arch& a, const Check& check) {
              "relative positions or dense MLPs parallel to experts; remove these or \"streams\"");
 }
 
-/// Checks a model whose first layer has no norm before its mixer.
+/// Checks a model whose first layer has no norm in front of its mixer.
 void check_first_norm(const Arch& a, const Check& check) {
   if (a.first_norm) return;
   const LayerKind first = layer_kinds(a)[0];

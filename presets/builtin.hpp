@@ -13,7 +13,7 @@ struct Builtin {
   std::string_view name;
   std::string_view title;
   std::span<const std::string_view> aliases;
-  std::string_view text;  ///< the JSON file
+  std::string_view text;  ///< contents of the JSON file
 };
 
 /// All presets, sorted by name. embed_main.cpp writes the lists at build time.

@@ -165,7 +165,7 @@ Link read_link(Sheet& s, const std::string& key) {
     link.ranks = o.positive("ranks");
     s.cite(key + ".ranks");
   } else if (key == "link") {
-    link.ranks = 1;  // unknown number of devices: not used
+    link.ranks = 1;  // not used, because the number of devices is unknown
     unknown(s, "link ranks");
   }
   if (o.has("reduces")) {

@@ -47,17 +47,17 @@ namespace llmcalc {
 struct Price {
   double usd_per_hour = 0;
   std::string source;
-  std::string seller{}, date{};  ///< empty: unknown
-  bool recalled = false;         ///< from memory rather than looked up
+  std::string seller{}, date{};  ///< empty if unknown
+  bool recalled = false;         ///< whether the price is from memory rather than looked up
 };
 
 /// Measured efficiencies that a file states for a device. Fields of `rates` that were not measured have their neutral
 /// value.
 struct MeasuredRates {
   Achieved rates{};
-  std::array<bool, peak_count> products{};  ///< by format
+  std::array<bool, peak_count> products{};  ///< whether matmul rates were measured, by format
   bool memory = false, links = false;
-  std::string engine{};  ///< software profile whose operators were timed; empty: this program
+  std::string engine{};  ///< software profile of the engine whose operators were timed; empty: this program
 };
 
 /// A device from a preset or a file: inputs of calc/, and descriptive data.
@@ -65,19 +65,19 @@ struct HardwareCard {
   std::string name, title;
   std::string word;  ///< name in commands: the preset's name, or the path of its file
   std::vector<std::string> aliases;
-  std::string source;  ///< preset name, or path of the file
+  std::string source;  ///< where the card comes from: preset name, or path of the file
   std::string vendor, architecture, form_factor, memory_type, link_type;
-  HostSide host;                          ///< as stated in the file
+  HostSide host;                          ///< host values as stated in the file
   Cluster cluster;                        ///< the device, and its links from the innermost outward
   std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates modify only the copy in `cluster`
-  BytesPerSecond pcie;                    ///< per direction; 0: unknown
-  bool bridged = false;                   ///< a bridge joins a few cards; all others communicate over PCI Express
-  double watts = 0;                       ///< 0: unknown
-  Bytes driver{}, visible{};              ///< memory that the driver reports, and that a process sees; 0: unknown
-  double usable = 0;  ///< share of the memory that is available to a program; 0: unknown, or all of it
+  BytesPerSecond pcie;                    ///< bandwidth per direction; 0: unknown
+  bool bridged = false;       ///< whether a bridge joins only a few cards; all others communicate over PCI Express
+  double watts = 0;           ///< power in watts; 0: unknown
+  Bytes driver{}, visible{};  ///< memory that the driver reports, and that a process sees; 0: unknown
+  double usable = 0;          ///< share of the memory that is available to a program; 0: unknown, or all of it
   std::vector<Price> prices;
-  std::vector<std::pair<std::string, std::string>> sources;  ///< "memory.capacity" and its source
-  Count unsourced = 0;                                       ///< numbers without a source; 0 in presets
+  std::vector<std::pair<std::string, std::string>> sources;  ///< path of a value, "memory.capacity", and its source
+  Count unsourced = 0;                                       ///< number of values without a source; 0 in presets
   std::string achieved_how;                                  ///< how Device::achieved was measured; empty: not measured
   std::string notes;
   std::vector<std::string> unknown;  ///< values missing from the file: "link latency", "price", ...

@@ -5,7 +5,7 @@
 ///             (default: the head width), "qkv_bias", "out_bias", "qk_norm", "sinks"?, "gate"?: none | per_head |
 ///             per_channel, "bidirectional"? (encoder), "cross_attention"? (to the encoder), "value_norm"?,
 ///             "key_is_value"? (no value projection), "shared_kv"? (from the last earlier layer with the same window),
-///             "query_scale"? (factors of the queries, with shared_kv), "q_rank"? (low rank of the queries, with a
+///             "query_scale"? (factors of the queries, with shared_kv), "q_rank"? (rank of low-rank queries, with a
 ///             norm), "indexer"?: INDEXER }
 ///        or { "kind": "latent", "heads", "q_rank" (0: none), "kv_rank", "nope_width", "rope_width", "v_width",
 ///             "qkv_bias", "out_bias", "gate"?, "indexer"?: INDEXER }
@@ -23,7 +23,7 @@
 ///             the channels of a head share a step and a decay
 ///        or { "kind": "mamba2", "heads", "head_width", "groups", "state", "taps", "convolution_bias", "norm" }
 ///        or { "kind": "rwkv7", "heads", "head_width", "rank" (decay), "step_rank" (in-context learning rate),
-///             "gate_rank", "value_rank"? (mix with the values of the last earlier layer without one) }
+///             "gate_rank", "value_rank"? (blend with the values of the last earlier layer without one) }
 ///        or { "kind": "rg_lru", "heads" (gate blocks), "head_width", "taps", "convolution_bias" }
 ///        or { "kind": "rwkv6", "heads", "head_width", "mix_rank"?, "rank" (decay; RWKV-5 has neither) }
 ///        or { "kind": "mlstm", "heads", "head_width", "key_width" }

@@ -15,23 +15,24 @@ namespace llmcalc {
 struct ModelCard {
   std::string name;   ///< name of the preset, or name in the file
   std::string word;   ///< name in commands: the preset's name, or the path of its file
-  std::string title;  ///< "Llama-3.1 405B"
+  std::string title;  ///< title for reports: "Llama-3.1 405B"
   std::vector<std::string> aliases;
   std::string source;  ///< origin of the architecture: a preset, a file's path, a config.json
   std::string family;  ///< model_type of its config, which determines how files store matrices (fused_matrices.hpp);
                        ///< empty: unknown
   Arch arch;
-  bool renumbered = false;  ///< the architecture omits some layers of the checkpoint, so later ones have lower indices
+  bool renumbered = false;  ///< whether the architecture omits layers of the checkpoint, so later ones have lower
+                            ///< indices
   MediaEncoders media_encoders{};  ///< encoders, excluded from all parameter counts of the architecture
   std::optional<Count> published;  ///< published parameter count, in which a tied head is counted once
   std::string published_source;
   std::optional<Count> stored;  ///< parameters in the published checkpoint file, if different
   std::string notes;
   std::vector<std::string> caveats;      ///< omissions and assumptions that affect any result
-  std::string released{};                ///< "2025-08" or "2026"; empty: unknown
-  std::string use{};                     ///< "code" for code models; empty: general
+  std::string released{};                ///< release date: "2025-08" or "2026"; empty: unknown
+  std::string use{};                     ///< intended use: "code" for code models; empty: general
   std::string origin{};                  ///< relation of the user's name to the preset; empty: the preset's name
-  std::optional<WeightFormats> weights;  ///< as stored in the checkpoint
+  std::optional<WeightFormats> weights;  ///< weight formats as stored in the checkpoint
   std::optional<DType> products;         ///< operand format of the blocks' matmuls if inputs are also quantized (w8a8)
   NarrowParts product_parts = NarrowParts::all();  ///< parts whose matmuls use `products`; all others use 16 bits
   std::vector<std::string> unread_keys{};          ///< unread keys of the config.json, by path ("text_config.head_dim")

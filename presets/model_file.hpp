@@ -13,8 +13,8 @@
 ///   "mixers"?: [ { "layers": PATTERN, "attention"?: ATTENTION, "window"?, "recurrent"?: RECURRENT }, ... ] (layers
 ///              with another mixer; an entry without both has no token mixing),
 ///   "mlp": { "kind": plain | gated, "width" (omitted if no layer has a dense MLP of this width), "activation", "bias",
-///            "out_bias"? (only on the down projection of dense MLPs), "shift"? (dense MLPs read a mix of two tokens),
-///            "receptance"? (a gate on another mix multiplies their output) },
+///            "out_bias"? (only on the down projection of dense MLPs), "shift"? (dense MLPs have a token shift),
+///            "receptance"? (a gate with a separate token shift multiplies their output) },
 ///   "mlps"?: [ { "layers": PATTERN, "width" }, ... ] (layers with a dense MLP of another width; 0: no dense MLP),
 ///   "moe"?: { "experts", "top_k", "width", "zero_experts"? (return their input), "latent_width"? (input of routed
 ///             experts), "latent_norm"?, "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,

@@ -55,7 +55,7 @@ enum class Use : std::uint8_t { training, inference, both };
 constexpr std::array use_words{Said{"training", Use::training}, Said{"inference", Use::inference},
                                Said{"both", Use::both}};
 
-/// Reads the word under `key` as an enum value.
+/// Reads the keyword under `key` as an enum value.
 template <typename T, std::size_t n>
 T read_word(const json::Object& o, std::string_view key, const std::array<Said<T>, n>& words) {
   const std::string said = o.text(key);

@@ -32,8 +32,8 @@
 ///
 /// "parent": NAME or NAME@VERSION, a stack whose keys apply unless the file states its own (except name, title,
 /// aliases, notes, launch and versions). "versions": presets/stack/version.hpp. "capabilities":
-/// presets/stack/capabilities.hpp. "launch"?: the command or file that starts the stack, presets/stack/launch.hpp. The
-/// numeric parameters that belong to these words are fitted: presets/estimates/.
+/// presets/stack/capabilities.hpp. "launch"?: the command or file that starts the stack, presets/stack/launch.hpp.
+/// The numeric parameters that belong to these keywords are fitted: presets/estimates/.
 
 #include <memory>
 #include <optional>
@@ -58,27 +58,27 @@ namespace llmcalc {
 struct SoftwareCard {
   std::string name, title, source, notes;
   std::string word;  ///< name in commands: the preset's name or the path of its file, and "@VERSION" if one was chosen
-  std::string parent;       ///< empty: none
-  SoftwareVersion version;  ///< the requested version, or the newest; empty name: the stack has no versions
+  std::string parent;       ///< name of the parent stack; empty: none
+  SoftwareVersion version;  ///< the requested version, or the newest; its name is empty if the stack has no versions
   std::vector<SoftwareVersion> versions;  ///< all versions, oldest first
   Capabilities capabilities;
   std::vector<std::string> aliases;
-  std::optional<TrainingStack> training;                      ///< for a model with RMSNorm and flash attention
-  std::optional<InferenceStack> inference;                    ///< at least one of `training` and `inference` is present
-  std::optional<MemorySoftware> memory;                       ///< memory model of a training process; absent: unknown
+  std::optional<TrainingStack> training;    ///< training properties, for a model with RMSNorm and flash attention
+  std::optional<InferenceStack> inference;  ///< inference properties; one of the two may be absent
+  std::optional<MemorySoftware> memory;     ///< memory model of a training process; absent: unknown
   std::vector<std::pair<std::string, json::Value>> defaults;  ///< options that the stack sets unless the user does
   std::vector<Component> widens;  ///< frozen 16-bit weights that the stack converts to float32
   Count vocabulary_multiple = 1;  ///< in training, multiple to which a rank's vocabulary rows are padded; 1: no padding
   std::shared_ptr<const Launch> launch;  ///< words of the launch command or keys of the launch file; absent: unknown
   std::optional<EngineLaw> server;       ///< memory and limits of a server; absent: those of vLLM
-  bool gguf_weights = false;             ///< weights are GGUF files, without vision and audio encoders
-  bool computes_on_host = false;         ///< runs decode on the host if weights are in host memory
+  bool gguf_weights = false;             ///< whether weights are GGUF files, without vision and audio encoders
+  bool computes_on_host = false;         ///< whether decode runs on the host if weights are in host memory
 
-  /// "vllm 0.20"; the name if the stack has no versions.
+  /// Name and version of the stack: "vllm 0.20"; only the name if the stack has no versions.
   std::string named_version() const { return version.name.empty() ? name : name + " " + version.name; }
 };
 
-/// The word for this value in a software file.
+/// The keyword for this value in a software file.
 std::string_view word(Fusion f);
 std::string_view word(Launching l);
 

@@ -27,7 +27,7 @@ std::string percent_text(double share) { return percent_number(share) + " %"; }
 
 std::string grouped_count(std::size_t n) { return grouped_digits(fmt::format("{}", n)); }
 
-/// "one row", "1,627 rows".
+/// A count with its noun: "one row", "1,627 rows".
 std::string how_many(std::size_t n, const char* what) {
   return n == 1 ? fmt::format("one {}", what) : fmt::format("{} {}s", grouped_count(n), what);
 }
@@ -133,7 +133,8 @@ json::Value row_json(const PredictedRow& r) {
   return v;
 }
 
-/// "GPT-22B on 8 a100-sxm-80gb: tp 8; micro-batch 4 of 4, 2048 tokens; fp16; recompute full; megatron-lm"
+/// The row's run on one line: "GPT-22B on 8 a100-sxm-80gb: tp 8; micro-batch 4 of 4, 2048 tokens; fp16; recompute
+/// full; megatron-lm".
 std::string subject_text(const PredictedRow& r) {
   const RowSubject& of = r.of;
   std::string s = fmt::format("{} on {} {}: {}; {}; {}", of.model, of.gpus, of.gpu, of.layout, of.batch, of.precision);
@@ -148,7 +149,7 @@ std::string prediction_text(const PredictedRow& r) {
   return fmt::format("{} ({} to {})", value, value_of(r, *r.predicted.low), value_of(r, *r.predicted.high));
 }
 
-/// "tensors 57.3 GB, loss 2.1 GB"; empty if the prediction has no parts.
+/// The parts of a prediction: "tensors 57.3 GB, loss 2.1 GB"; empty if it has no parts.
 std::string parts_text(const PredictedRow& r) {
   std::vector<std::string> all;
   for (const PredictedPart& part : r.parts) all.push_back(part.name + " " + value_of(r, part.value));

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 /// Inputs of the comparison.
 struct AccuracyQuestion {
-  std::vector<std::string> files;  ///< empty: the published measurements
+  std::vector<std::string> files;  ///< measurement files; empty: the published measurements
   bool rows = false;               ///< whether text output shows every row
 };
 

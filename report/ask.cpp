@@ -41,7 +41,7 @@ json::Value compared(const json::Value& request, Runner& runner) {
   return report_json(compare(all));
 }
 
-/// The request with its command's second word as the input "what".
+/// The request, with the second word of its command as the input "what".
 json::Value with_words(json::Value request, const std::string& second) {
   if (!second.empty()) request["inputs"]["what"] = second;
   return request;

@@ -6,10 +6,10 @@
 ///
 /// "inputs" may contain "from", a launch command, and "emit", a stack; with "emit" the answer is {"stack", "launch":
 /// text}. "command" may be two words ("plan train"). Keys under "inputs" are those in the option table and the
-/// positional words: "quantity" for explain, "operation" for collective, "kind" for list, "name" for show, "log" for
-/// diagnose (the text of the log). compare takes "sides": [request, ...]. Quantities are numbers in base units or text
-/// as typed; unknown keys are rejected. "command", the names of model and hardware, and "inputs" of an answer form a
-/// request that reproduces it. Remedies name --gpus if the answered request had --dp.
+/// positional arguments: "quantity" for explain, "operation" for collective, "kind" for list, "name" for show, "log"
+/// for diagnose (the text of the log). compare takes "sides": [request, ...]. Quantities are numbers in base units or
+/// text as typed; unknown keys are rejected. "command", the names of model and hardware, and "inputs" of an answer
+/// form a request that reproduces it. Remedies name --gpus if the answered request had --dp.
 
 #include "report/commands/runner.hpp"
 #include "text/json.hpp"
@@ -19,7 +19,7 @@ namespace llmcalc {
 /// The answer as 'llmcalc COMMAND --json' prints it, or the error {"error": {"key", "message", "exit_code": 2}}. "key":
 /// the input named at the start of the message. Throws only std::bad_alloc.
 json::Value ask(const json::Value& request, Runner& runner);
-/// The same on one thread.
+/// Like ask() above, on one thread.
 json::Value ask(const json::Value& request);
 
 }  // namespace llmcalc

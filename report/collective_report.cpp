@@ -21,7 +21,7 @@ CollectiveOp operation(const std::string& text) {
   throw InputError(fmt::format("OP: expected {}, got {}", one_of(choice_names<CollectiveOp>), in_quotes(text)));
 }
 
-/// The link that joins the ranks: the hardware's link, with the question's overrides.
+/// The link that connects the ranks: the hardware's link, with the question's overrides.
 Link link(const CollectiveQuestion& q) {
   Link l;
   if (q.hardware) l = joining_link(q.hardware->cluster, q.ranks);
@@ -31,7 +31,7 @@ Link link(const CollectiveQuestion& q) {
   return joining_ranks(l, q.ranks);
 }
 
-/// "a torus of 16 (ring) x 4 (line)"
+/// The axes of a torus: "a torus of 16 (ring) x 4 (line)".
 std::string torus_text(const Torus& t) {
   std::vector<std::string> axes;
   for (const TorusAxis& a : t) axes.push_back(fmt::format("{} ({})", a.ranks, a.closed ? "ring" : "line"));
@@ -109,7 +109,7 @@ Grid algorithms_grid(CollectiveOp o, const CollectiveQuestion& q, const Link& l,
   return g;
 }
 
-/// " in 6 ms, estimated (4.2 ms at best)"
+/// The times as text: " in 6 ms, estimated (4.2 ms at best)".
 std::string time_text(const CollectiveTimes& t) {
   const std::string best = human_text(t.best.value, Unit::seconds);
   return t.estimated

@@ -13,12 +13,12 @@ struct CollectiveQuestion {
   std::string op;
   Bytes bytes;
   Count ranks = 1;
-  std::optional<HardwareCard> hardware;     ///< hardware whose link or network joins the ranks
+  std::optional<HardwareCard> hardware;     ///< hardware whose link or network connects the ranks
   std::optional<BytesPerSecond> bandwidth;  ///< overrides the hardware's bandwidth
   std::optional<Seconds> latency;
 };
 
-/// Throws InputError for an unknown collective, if the ranks cannot run it, or if no link joins them.
+/// Throws InputError for an unknown collective, if the ranks cannot run it, or if no link connects them.
 Report collective_report(const CollectiveQuestion& question);
 
 }  // namespace llmcalc

@@ -95,7 +95,7 @@ bool is_part(std::string_view path, const CompareSum& s) {
          !rest.starts_with("forward_") && !rest.starts_with("attention_equals") && !rest.ends_with("_run");
 }
 
-/// "tensor parallel exchanges -1.2 s, bubble +0.3 s": the parts of a sum with the largest changes.
+/// The parts of a sum with the largest changes: "tensor parallel exchanges -1.2 s, bubble +0.3 s".
 std::string because(const Definition& whole, const json::Value& a, const json::Value& b) {
   const auto sum = std::find_if(sums.begin(), sums.end(), [&](const CompareSum& s) { return s.path == whole.path; });
   if (sum == sums.end()) return "";
@@ -279,7 +279,7 @@ constexpr std::array verdict_parts{
                 "to the first token"},
     VerdictPart{"memory.peak_bytes", "less memory", "more memory", "per GPU"}};
 
-/// "fits: yes; 7.522 ms per token": the results of one side.
+/// The results of one side: "fits: yes; 7.522 ms per token".
 std::string side_verdict(const Side& s) {
   const json::Value* fit = at(s.report, "verdict.fit");
   std::string text = fit != nullptr && fit->is_string() ? "fits: " + fit->get<std::string>() : "";
@@ -296,7 +296,8 @@ std::string main_cause(const Side& a, const Side& b) {
   return "";
 }
 
-/// "b.json: 24.0 % less time per token, 4.3 % less time to the first token"; empty if these are equal.
+/// The main differences of `b` from `a`: "b.json: 24.0 % less time per token, 4.3 % less time to the first token";
+/// empty if there are none.
 std::string verdict_of(const Side& a, const Side& b) {
   std::string text;
   for (const VerdictPart& of : verdict_parts) {

@@ -43,7 +43,7 @@ std::vector<FitFormat> usual_formats(const Request& r) {
   return all;
 }
 
-/// A request in one format. `name`: as given; empty: the model's own format.
+/// A request with the weights in one format. `name`: the format as given; empty: the model's own format.
 struct InFormat {
   Request request;
   std::string name;
@@ -167,11 +167,11 @@ Request request_to_fit(Request r, const FitQuestion& q) {
   const Count tokens = q.context.value_or(add(r.plan.prompt, r.plan.generate));
   const bool given = r.gave("--prompt") || r.gave("--generate");
   r.plan = with_context(r.plan, given ? tokens : std::min(tokens, made_for));
-  r.given.push_back("--prompt");  // protects the prompt from defaults when a format is settled
+  r.given.push_back("--prompt");  // keeps the prompt unchanged when a format's defaults are filled in
   if (!r.gave("--memory-utilization") && !has_engine_memory(r)) {
     constexpr double usual = 0.9;
     r.plan.memory_utilization = r.hardware->usable > 0 ? std::min(usual, r.hardware->usable) : usual;
-    r.given.push_back("--memory-utilization");  // as above
+    r.given.push_back("--memory-utilization");  // keeps the share of memory unchanged
   }
   check(r);
   return r;

@@ -30,7 +30,7 @@ std::string own_format(const FitRow& row) {
   return std::string(most.name()) + "+";
 }
 
-/// "q4_k_m", "q4_k_m, 30 layers on host".
+/// The format and the layers on the host: "q4_k_m", "q4_k_m, 30 layers on host".
 std::string format_text(const FitRow& row) {
   const std::string format = row.format.empty() ? own_format(row) : row.format;
   if (row.layers_on_host > 0) return fmt::format("{}, {} on host", format, counted(row.layers_on_host, "layer"));
@@ -43,7 +43,7 @@ std::string rate_text(double tokens_per_s) {
   return tokens_per_s < 10 ? fmt::format("{:.1f}", tokens_per_s) : grouped_digits(fmt::format("{:.0f}", tokens_per_s));
 }
 
-/// "93 (52-167)": the estimate and its 90 % interval.
+/// The estimated speed with its 90 % interval: "93 (52-167)".
 std::string speed_text(const FitRow& row) {
   if (!row.speed_interval) return rate_text(row.speed);
   return fmt::format("{} ({}-{})", rate_text(row.speed), rate_text(row.speed / row.speed_interval->factor),
@@ -112,7 +112,7 @@ bool is_comfortable(const FitRow& row) {
   return bits_per_weight(row.weights[most]) >= usual_bits && row.speed >= fast_enough;
 }
 
-/// "#####... 13.2": memory against the capacity, and GiB.
+/// A bar of memory against the capacity, and the size in GiB: "#####... 13.2".
 std::string small_bar(Bytes used, Bytes capacity) {
   constexpr std::size_t cells = 8;
   const double share = std::min(1.0, real(used.value) / real(capacity.value));
@@ -172,7 +172,7 @@ Count parameters_of(const ModelFit& m) {
   return m.least ? m.least->parameters : 0;
 }
 
-/// "72.0 GiB, 90 % of the memory": the memory available to a model.
+/// The memory available to a model: "72.0 GiB, 90 % of the memory".
 std::string room_of(const Request& r) {
   const double share = r.plan.memory_utilization;
   return fmt::format("{}, {:g} % of the memory", human_text(Quantity(memory_to_fit(r).value), Unit::bytes),

@@ -18,7 +18,7 @@ void note_measured_device(const Request& r, Report& report);
 void note_wider_training(const Request& r, Report& report);
 void note_wider_inference(const Request& r, Report& report);
 
-/// "4.9 to 7.6 s"
+/// An interval as text: "4.9 to 7.6 s".
 std::string interval_text(double low, double high, Unit unit);
 std::string bytes_interval_text(Bytes low, Bytes high);
 /// The interval around an estimated time, or around a multiple of it.

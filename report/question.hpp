@@ -15,7 +15,7 @@ namespace llmcalc {
 struct SectionRow {
   std::string_view key;
   Section (*section)(const Answer& answer) = nullptr;
-  bool (*applies)(const Request& r) = nullptr;  ///< null: always
+  bool (*applies)(const Request& r) = nullptr;  ///< whether the section applies to a request; null: always
 };
 
 struct Question {
@@ -23,7 +23,7 @@ struct Question {
   Parts parts = 0;
   bool needs_hardware = false;
   std::span<const SectionRow> sections{};
-  void (*fill)(const Answer& answer, Report& report);  ///< adds operators and verdict to the sections
+  void (*fill)(const Answer& answer, Report& report);  ///< adds operators and verdict to the report, after the sections
 };
 
 extern const Question params_question, memory_question, flops_question, train_question, infer_question, report_question;
@@ -39,12 +39,12 @@ std::optional<Fit> fit_of(const Answer& answer);
 /// The report for a request that has been read and checked.
 Report answer(const Question& question, const Request& r);
 
-/// "Llama-3.1 405B", or the name if there is no title.
+/// Title of a model or device: "Llama-3.1 405B", or its name if it has no title.
 std::string title(const ModelCard& card);
 std::string title(const HardwareCard& card);
-/// "one H100 SXM 80GB", "8 x H100 SXM 80GB".
+/// Number and title of the devices: "one H100 SXM 80GB", "8 x H100 SXM 80GB".
 std::string devices(const Request& r, Count n);
-/// "2 x RTX 3090 + RTX 3060": the devices of the layout.
+/// The devices of the layout: "2 x RTX 3090 + RTX 3060".
 std::string devices_of(const Request& r);
 /// Notes the number of GPUs that serve the batch, if the training run uses more.
 void note_engine(const Request& r, Report& report);

@@ -17,15 +17,15 @@
 namespace llmcalc {
 
 struct Row {
-  std::string key;    ///< in JSON, dots for nesting; empty: not in JSON
-  std::string label;  ///< in text; empty: not in text
+  std::string key;    ///< key in JSON, with dots for nesting; empty: not in JSON
+  std::string label;  ///< label in text; empty: not in text
   Quantity value;
   Unit unit = Unit::none;
   std::string note;  ///< a few words next to the number
 };
 
 struct Section {
-  std::string key;  ///< in JSON; empty: rows only in text
+  std::string key;  ///< key in JSON; empty: the rows are only in text
   std::string title;
   std::vector<Row> rows;
 
@@ -49,14 +49,14 @@ std::string exact_beside(const Row& row);
 /// A plain table, for lists and operators.
 struct Grid {
   std::string key, title;
-  std::vector<std::string> columns;    ///< empty: only in JSON
+  std::vector<std::string> columns;    ///< headings; empty: the table is only in JSON
   std::size_t left = 1;                ///< number of left-aligned columns; the others are right-aligned
-  std::optional<std::size_t> exact{};  ///< column shown only with --exact
+  std::optional<std::size_t> exact{};  ///< index of the column shown only with --exact
   std::vector<std::string> spare{};    ///< right-aligned columns that a narrow screen drops first
   std::vector<std::vector<std::string>> rows;
   json::Value json = json::Value::array();  ///< the same rows with exact numbers
 
-  /// The grid without the `exact` column, unless requested.
+  /// The grid, without the `exact` column unless `exact_too`.
   Grid shown(bool exact_too) const;
   void drop(std::size_t column);
 };
@@ -64,9 +64,9 @@ struct Grid {
 /// A line of a verdict: "fits", and "yes: 37.5 of 80.0 GiB per GPU". A sentence has no label.
 struct Finding {
   std::string label, text;
-  bool bad = false;     ///< red on a terminal
-  bool detail = false;  ///< left out of the short answer
-  std::string brief{};  ///< text in the short answer; empty: the same text
+  bool bad = false;     ///< whether it is red on a terminal
+  bool detail = false;  ///< whether the short answer omits it
+  std::string brief{};  ///< text in the short answer; empty: `text`
 };
 
 /// Bytes by label.
@@ -77,17 +77,17 @@ struct MemoryBar {
   std::string label;
   MemoryParts parts{};  ///< may sum to more than `used` if not all are live at once
   Bytes used{};
-  Bytes capacity{};  ///< 0: unknown
+  Bytes capacity{};  ///< capacity of the device; 0: unknown
 };
 
 /// The short answer in text: the verdict, and these parts of the report.
 struct Brief {
   std::vector<Finding> findings{};
   std::vector<MemoryBar> bars{};
-  std::vector<std::string> rows{};  ///< paths of rows to show unless 0; "parameters.": a whole section
-  bool with_grid = false;           ///< shows the rows that fit of `grid`, else of the first grid
+  std::vector<std::string> rows{};  ///< paths of rows to show unless they are 0; "parameters.": a whole section
+  bool with_grid = false;           ///< whether to show those rows of `grid`, else of the first grid, that fit
   std::optional<Grid> grid{};
-  std::size_t lines = 16;  ///< maximum length
+  std::size_t lines = 16;  ///< maximum number of lines
   std::string more{};      ///< last line: "more: --full"
 };
 
@@ -100,7 +100,7 @@ struct Report {
   std::vector<Section> sections;
   std::vector<Grid> grids;
   Notes notes;                 ///< caveats and assumptions behind the numbers
-  std::optional<Brief> brief;  ///< absent: text is always complete
+  std::optional<Brief> brief;  ///< the short answer; absent: text is always complete
 
   const Section* find(std::string_view key) const;
   /// The row at a path such as "memory.peak_bytes".
@@ -120,9 +120,9 @@ inline constexpr std::array style_flags{StyleFlag{"--json", Style::json}, StyleF
 struct Screen {
   Style style = Style::text;
   std::size_t columns = 80;
-  bool color = false;  ///< bold and colors
-  bool exact = false;  ///< every digit next to the rounded numbers; JSON always has them
-  bool full = true;    ///< the whole report instead of its short answer
+  bool color = false;  ///< whether the screen shows bold and colors
+  bool exact = false;  ///< whether to show every digit next to the rounded numbers; JSON always has them
+  bool full = true;    ///< whether to show the whole report instead of its short answer
 };
 
 /// Version of the JSON of reports; changes when the meaning of a key changes.

@@ -19,7 +19,7 @@ std::string_view kernels_of(const SoftwareCard& card) {
   return card.training ? word(card.training->fusion) : word(card.inference->launching);
 }
 
-/// "0.2 to 0.20"; "-" without versions.
+/// The range of versions: "0.2 to 0.20"; "-" without versions.
 std::string versions_text(const SoftwareCard& card) {
   if (card.versions.empty()) return "-";
   return fmt::format("{} to {}", card.versions.front().name, card.versions.back().name);
@@ -34,7 +34,7 @@ std::vector<SoftwareCard> at_all_versions(std::string_view name) {
   return all;
 }
 
-/// The words of a capability; "-" if it has none, empty if they are unknown.
+/// The values of a capability; "-" if it has none, empty if they are unknown.
 std::string words_text(const Capabilities& of, Capability c) {
   const Capabilities::Words& words = of.of(c);
   if (!words) return "";

@@ -52,14 +52,14 @@ class VerdictLines {
 
 // ---- Memory
 
-/// "weights 32.86 GiB"
+/// The largest part and its size: "weights 32.86 GiB".
 std::string largest_part(const MemoryParts& parts) {
   const auto most =
       std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return fmt::format("{} {}", most->first, bytes_text(most->second));
 }
 
-/// "37.54 of 80.00 GiB"; both units if they differ.
+/// One size as a part of another: "37.54 of 80.00 GiB"; both units if they differ.
 std::string part_of(Bytes one, Bytes all) {
   std::string part = bytes_text(one);
   const std::string whole = bytes_text(all);
@@ -68,7 +68,7 @@ std::string part_of(Bytes one, Bytes all) {
   return fmt::format("{} of {}", part, whole);
 }
 
-/// "likely (62 %)"
+/// The verdict with its probability: "likely (62 %)".
 std::string fit_text(const Fit& fit) {
   if (fit.verdict == FitVerdict::yes || fit.verdict == FitVerdict::no) return std::string(name(fit.verdict));
   return fmt::format("{} ({:.0f} %)", name(fit.verdict), 100 * fit.probability);
@@ -98,7 +98,7 @@ Finding memory_finding(const Request& r, const Memory& m, Bytes host, const Fit&
 /// The label of a time, which distinguishes an estimate from a lower bound.
 std::string_view time_label(bool estimated) { return estimated ? "time" : "at best"; }
 
-/// " (4.9 to 7.6 s)"
+/// The interval of a time: " (4.9 to 7.6 s)".
 std::string ends_text(const std::optional<EstimateInterval>& interval, Seconds time) {
   return interval ? fmt::format(" ({})", interval_text(*interval, time.value, Unit::seconds)) : "";
 }
@@ -133,7 +133,7 @@ std::string helps_text(std::vector<TimeChange> all) {
   return text;
 }
 
-/// "33.90 MWh, 10.17 t CO2", if requested.
+/// Energy and CO2 of the run: "33.90 MWh, 10.17 t CO2", if requested.
 std::string energy_text(const TrainingAnswer& a) {
   const RunInputs& run = a.request().run;
   const WholeTraining& w = *a.run().whole;
@@ -142,13 +142,14 @@ std::string energy_text(const TrainingAnswer& a) {
   return human_text(Quantity(*w.energy_kwh), Unit::kilowatt_hours) + co2;
 }
 
-/// "330 to finish in 10 days: global batch scaled with the replicas, 7.637 days"
+/// The number of GPUs that meets the deadline: "330 to finish in 10 days: global batch scaled with the replicas,
+/// 7.637 days".
 std::string gpus_text(const GpusForDays& found, double days) {
   const std::string number = found.gpus ? fmt::format("{} to finish", *found.gpus) : "no number finishes";
   return fmt::format("{} in {:g} days: {}", number, days, found.note);
 }
 
-/// "compute, 93.1 % of the step"
+/// The main bottleneck: "compute, 93.1 % of the step".
 std::string bound_text(const LimitTime& bound, Seconds step) {
   return fmt::format("{}, {:.1f} % of the step", bound.name, 100 * (bound.time / step));
 }

@@ -38,7 +38,7 @@ class CsvTable {
 
   /// The row's line number in the file, counted from 1.
   std::size_t line(std::size_t row) const { return rows_[row].line; }
-  /// "dense.csv, line 12"
+  /// Place of a row, for messages: "dense.csv, line 12".
   std::string where(std::size_t row) const;
   const std::string& where() const { return where_; }
 

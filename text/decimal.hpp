@@ -28,8 +28,9 @@ struct Numeral {
   std::string_view rest;
 };
 
-/// Reads the numeral at the beginning of `text`: digits, optionally followed by a point and digits, and then by e and a
-/// power of ten. Rejects a sign, a leading zero before another digit, hexadecimal and other C number syntax.
+/// Reads the numeral at the beginning of `text`: digits, optionally followed by a decimal point and digits, and then
+/// by e and a power of ten. Rejects a sign, a leading zero before another digit, hexadecimal and other C number
+/// syntax.
 Numeral numeral(std::string_view text);
 
 enum class Inexact { fraction, too_large };

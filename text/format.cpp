@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-/// `v` with three to four significant digits at any magnitude: 0.0123, 1.234, 12.34, 123.4, 1234.
+/// `v` with three to four significant digits, whatever its magnitude: 0.0123, 1.234, 12.34, 123.4, 1234.
 std::string rounded(double v) {
   const double a = std::fabs(v);
   if (v == 0) return "0";

@@ -17,7 +17,7 @@ enum class Unit : std::uint8_t {
   bytes,
   flops,
   seconds,
-  ratio,  ///< printed as a percentage
+  ratio,  ///< fraction, printed as a percentage
   tokens_per_second,
   flops_per_byte,
   days,
@@ -41,7 +41,7 @@ std::string short_text(const Quantity& value, Unit unit);
 
 /// All digits of a 128-bit integer.
 std::string digits(Int128 value);
-/// 1234567 -> "1,234,567".
+/// The digits in groups of three: "1234567" becomes "1,234,567".
 std::string grouped_digits(const std::string& digits);
 
 }  // namespace llmcalc

@@ -230,8 +230,8 @@ constexpr std::string_view a_number = "a finite number";
 constexpr std::string_view a_flag = "true or false";
 constexpr std::string_view a_text = "a string in quotes";
 
-/// The integer value of a number written with a point or an exponent, if it is in [0, 2^53]; above that, doubles skip
-/// integers.
+/// The integer value of a number written with a decimal point or an exponent, if it is in [0, 2^53]; above that,
+/// doubles skip integers.
 std::optional<Count> integer(double v) {
   return v >= 0 && v <= 0x1p53 && v == std::floor(v) ? std::optional(static_cast<Count>(v)) : std::nullopt;
 }

@@ -49,7 +49,7 @@ class Object {
   /// The value if it is present and not null.
   const Value* find(std::string_view key) const;
 
-  Count count(std::string_view key) const;                      ///< an integer in [0, 2^63), also written as 3.072e3
+  Count count(std::string_view key) const;  ///< an integer in [0, 2^63), which may be written as 3.072e3
   Count count_or(std::string_view key, Count otherwise) const;  ///< like count(); `otherwise` if absent or null
   Count positive(std::string_view key) const;                   ///< an integer in [1, 2^63)
   Count positive_or(std::string_view key, Count otherwise) const;

@@ -31,7 +31,7 @@ std::string in_quotes(std::string_view text);
 /// the punctuation of names and paths.
 std::string shell_word(std::string_view text);
 
-/// "adam|sgd|lion" as "adam, sgd or lion".
+/// Joins the names in "adam|sgd|lion" as "adam, sgd or lion".
 std::string one_of(std::string_view names);
 
 /// Number of single-character insertions, deletions, substitutions and swaps of neighbors that turn `a` into `b`; no
@@ -45,7 +45,7 @@ std::size_t edits_within(std::size_t limit, std::string_view a, std::string_view
 /// The names of `known` that `name` probably means, nearest first, at most `most`; empty if no name is near. A name
 /// that contains all words of `name` ranks before one that differs from it in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
-/// ", did you mean "tp"?" for the nearest of `known`; empty if none is near.
+/// The text ", did you mean "tp"?" for the nearest of `known`; empty if none is near.
 std::string suggestion(std::string_view name, const std::vector<std::string>& known);
 
 /// The `count` names of `known` closest to `name`, however distant. Ranked by first word (equal, one a prefix or suffix

@@ -154,7 +154,9 @@ Decimal quantity(const Asked& a, Kind kind, Bare bare) {
   if (n.rest.empty() && bare == Bare::allowed) return n.value;
   if (name.empty()) a.refuse("add the unit");
   const UnitWord* u = unit(name);
-  if (u == nullptr && kind == Kind::size && bare == Bare::allowed) u = unit(std::string(name) + "B");  // "1G", "64Mi"
+  if (u == nullptr && kind == Kind::size && bare == Bare::allowed)
+    u = unit(std::string(name) + "B");  // accepts
+                                        // "1G", "64Mi"
   if (u == nullptr) a.refuse(fmt::format("unknown unit {}", in_quotes(name)));
   if (u->kind != kind)
     throw InputError(fmt::format("{}: expected {}, got {}, {}", a.where, spoken_of(kind, example(a, kind, *u)),

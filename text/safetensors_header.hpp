@@ -39,7 +39,7 @@ struct SafetensorsEntry {
 
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
-  std::vector<SafetensorsEntry> entries;  ///< in order of their data
+  std::vector<SafetensorsEntry> entries;  ///< tensors in the order of their data
   Count data_begin = 0;                   ///< offset of the first tensor in the file
 };
 

@@ -18,10 +18,10 @@ struct Lead {
 
 Lead lead(unsigned char first) {
   if (first < 0x80) return {1, 0, 0};
-  if (first < 0xC2) return {0, 0, 0};  // a continuation, or an overlong form of ASCII
+  if (first < 0xC2) return {0, 0, 0};  // a continuation byte, or an overlong form of ASCII
   if (first < 0xE0) return {2, 0x80, 0xBF};
   if (first == 0xE0) return {3, 0xA0, 0xBF};
-  if (first == 0xED) return {3, 0x80, 0x9F};  // no surrogates
+  if (first == 0xED) return {3, 0x80, 0x9F};  // excludes surrogates
   if (first < 0xF0) return {3, 0x80, 0xBF};
   if (first == 0xF0) return {4, 0x90, 0xBF};
   if (first < 0xF4) return {4, 0x80, 0xBF};

@@ -36,7 +36,7 @@ class WholeFile {
   struct Target {
     std::string path;
     std::optional<int> stream{};  ///< the standard stream at this path
-    bool is_replaced = true;      ///< otherwise written in place
+    bool is_replaced = true;      ///< whether a new file replaces the path; otherwise it is written in place
     std::optional<mode_t> mode{};
   };
   static Target target_of(const std::string& path);

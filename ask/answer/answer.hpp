@@ -1,5 +1,6 @@
 #pragma once
-/// Answer to a request. Computes each estimate on first use and keeps it; all consumers read estimates here.
+/// Answer to a request. Computes each estimate on first use and caches it. Every consumer gets its estimates from
+/// here.
 
 #include "ask/answer/inference.hpp"
 #include "ask/answer/lazy.hpp"
@@ -10,7 +11,7 @@ namespace llmcalc {
 
 class Answer {
  public:
-  /// `r` must be settled and checked.
+  /// Precondition: `r` has passed settle() and check().
   explicit Answer(Request r) : request_(std::move(r)) {}
 
   const Request& request() const { return request_; }

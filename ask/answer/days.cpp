@@ -16,7 +16,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count most_replicas = Count{1} << 20;  ///< upper limit of the search if no batch bounds it
+constexpr Count most_replicas = Count{1} << 20;  ///< upper limit of the search if no global batch bounds it
 
 /// The request with a different number of replicas.
 Request with_replicas(const Request& r, Count dp) {
@@ -27,7 +27,7 @@ Request with_replicas(const Request& r, Count dp) {
   return other;
 }
 
-/// A run with a different number of replicas.
+/// Result for a tried number of replicas.
 struct Tried {
   Count gpus = 0;
   double days = 0;

@@ -19,10 +19,10 @@ Fit fit_of(double needed, double all, double factor) {
 
 double as_real(Bytes b) { return static_cast<double>(b.value); }
 
-/// Bytes that an engine certainly uses: weights and the batch's cache.
+/// Bytes that an engine uses in any case: weights, media encoders and the KV cache of the batch.
 Bytes exact_bytes(const Memory& m) { return m.weights + m.media_encoders + m.kv_cache; }
 
-/// Makes the verdict agree with the exact check. Near P = 0.5 the two can differ, because the check counts whole
+/// Makes the verdict agree with the exact check. Near P = 0.5 they can disagree, because the exact check counts whole
 /// blocks and micro-batches and the estimate is continuous.
 Fit decided(Fit fit, bool fits) {
   if (fits == fit.is_expected()) return fit;

@@ -1,5 +1,5 @@
 #pragma once
-/// The verdict on whether a plan fits.
+/// Verdict on whether a plan fits.
 
 #include <array>
 

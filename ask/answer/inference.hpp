@@ -1,5 +1,5 @@
 #pragma once
-/// All inference estimates of a request, for one batch on one engine. Each is computed on first use, only once. Not
+/// All inference estimates of a request, for one batch on one engine. Each is computed once, on first use. Not
 /// thread-safe.
 
 #include <optional>
@@ -22,17 +22,17 @@ class InferenceAnswer {
   explicit InferenceAnswer(Request r) : request_(std::move(r)) {}
 
   const Request& request() const { return request_; }
-  /// The layers on each device; absent for an engine without stages, and for servers (has_stages).
+  /// Layers of each device. Absent for an engine without pipeline stages, and for servers (see has_stages()).
   const std::optional<Placement>& placement() const;
-  /// The request whose memory is reported; with stages, the one for the stage that fills the largest share of its
+  /// The request whose memory is reported. With stages, the request of the stage that fills the largest share of its
   /// device.
   const Request& fullest_request() const;
-  /// The pipeline stages of a pass. Precondition: hardware.
+  /// The pipeline stages of a pass. Precondition: the request has hardware.
   const PassStages& pass_stages() const;
   /// Precondition of this and of all times: the request has hardware.
   const InferEstimate& estimate() const;
   /// 90 % intervals for four times: prefill, one decode step at mid-generation, time to first token, and the whole
-  /// generation; with stages, the widest interval of any device. Absent without an engine.
+  /// generation; with stages, the widest interval among the devices. Absent without an engine.
   std::optional<EstimateInterval> prefill_interval() const;
   std::optional<EstimateInterval> decode_interval() const;
   std::optional<EstimateInterval> first_token_interval() const;
@@ -45,15 +45,15 @@ class InferenceAnswer {
   const std::vector<TimeChange>& sensitivity() const;
   const Limits& limits() const;
 
-  /// Memory law of the engine; absent without one (has_engine_memory).
+  /// Memory model of the engine; absent without one (has_engine_memory).
   const std::optional<EngineCapacity>& capacity() const;
-  /// Memory by the engine's law; without one, memory of the plan's tensors with all prompts in one pass. With
-  /// stages, memory of the fullest one.
+  /// Memory according to the engine's memory model. Without such a model, the plan's tensors with all prompts in one
+  /// pass. With stages, memory of the fullest stage.
   const Memory& memory() const;
-  /// Device memory that the plan may use: as granted by the engine, else by --memory-utilization. Precondition:
-  /// hardware.
+  /// Device memory that the plan may use: as granted by the engine, else by --memory-utilization. Precondition: the
+  /// request has hardware.
   Bytes usable() const;
-  /// Whether device and host memory suffice. Precondition: hardware.
+  /// Whether device and host memory suffice. Precondition: the request has hardware.
   bool fits() const;
 
  private:

@@ -21,10 +21,10 @@ std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimat
 InferenceClass class_of(const Request& r, InferenceClass kind);
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind);
 
-/// Whether rows of the fit, or a calibration, were measured on the device.
+/// Whether the estimator was fitted to measurements on this device, or the device was calibrated.
 bool stands_on_runs(const TrainingEstimator& e, const HardwareCard& card);
 bool stands_on_runs(const InferenceEstimator& e, const HardwareCard& card);
-/// Whether the hardware file has measured times of the engine's own operators.
+/// Whether the hardware file contains times measured with the operators of the request's engine.
 bool has_operators_of_engine(const Request& r);
 
 }  // namespace llmcalc

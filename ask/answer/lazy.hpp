@@ -1,5 +1,5 @@
 #pragma once
-/// A value that is computed on first use, only once.
+/// A value that is computed once, on first use.
 
 #include <optional>
 

@@ -19,7 +19,7 @@ LeftToSoftware left_by(const Request& r) {
           .reshard = true};
 }
 
-/// Software with a process estimate on the device.
+/// The request's software, given or default. Absent if the device or the software has no process estimate.
 std::optional<SoftwareCard> process_software(const Request& r) {
   if (!r.hardware || !has_known_process(*r.hardware)) return std::nullopt;
   SoftwareCard card = r.software ? *r.software : load_software(usual_software(r));

@@ -15,19 +15,19 @@ namespace llmcalc {
 struct RunFailures {
   Failures rates;
   Bytes checkpoint{};
-  double count = 0;    ///< failures until the run ends
-  double goodput = 1;  ///< useful share of the time; the rest is checkpoints, lost work and restarts
+  double count = 0;    ///< expected number of failures until the run ends
+  double goodput = 1;  ///< share of time spent on useful training; the rest goes to checkpoints, lost work and restarts
 };
 
 /// A run over --tokens.
 struct WholeTraining {
-  Seconds time{};                              ///< without failures
-  std::optional<EstimateInterval> interval{};  ///< 90 % interval of the time, if it is predicted
-  double gpu_hours = 0;                        ///< without failures
-  std::optional<RunFailures> failures{};       ///< with --mtbf
-  double effective_days() const;               ///< with failures
-  double effective_gpu_hours() const;          ///< with failures; basis of energy and cost
-  std::optional<GpusForDays> gpus{};           ///< with --days
+  Seconds time{};                              ///< duration of the run without failures
+  std::optional<EstimateInterval> interval{};  ///< 90 % interval of the duration, if it is predicted
+  double gpu_hours = 0;                        ///< GPU-hours without failures
+  std::optional<RunFailures> failures{};       ///< present with --mtbf
+  double effective_days() const;               ///< duration in days, with failures
+  double effective_gpu_hours() const;          ///< GPU-hours with failures; basis of energy and cost
+  std::optional<GpusForDays> gpus{};           ///< present with --days
   std::optional<double> watts{}, energy_kwh{}, co2_kg{};
   std::optional<double> usd_per_gpu_hour{}, cost_usd{};
 };
@@ -38,8 +38,8 @@ struct RunEstimate {
   std::optional<WholeTraining> whole{};
 };
 
-/// `interval`: of the step's time. Throws InputError if failures leave no progress, or if energy is requested and the
-/// power is unknown. Precondition: the request has hardware.
+/// `interval`: interval of the step's time. Throws InputError if failures leave no progress, or if energy is
+/// requested and the power is unknown. Precondition: the request has hardware.
 RunEstimate run_estimate(const Request& r, const TrainEstimate& e, const std::optional<EstimateInterval>& interval);
 
 }  // namespace llmcalc

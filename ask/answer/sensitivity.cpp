@@ -27,8 +27,8 @@ void hurry_links(Cluster& c) {
   for (Seconds* s : {&links.start, &links.round_inside, &links.round_between}) *s = (1 / better) * *s;
 }
 
-/// Changes in an estimated time. `reached`: sets the device to its achieved rates with the software. `seconds`: the
-/// estimate on a cluster.
+/// Computes changes in an estimated time. `reached`: sets the device to the rates that the software achieves.
+/// `seconds`: estimates the time on a cluster.
 class TimeChanges {
  public:
   TimeChanges(const Request& r, Request (*reached)(Request), Seconds (*seconds)(const Request&, const Cluster&))
@@ -57,7 +57,7 @@ class TimeChanges {
     change(*other.hardware);
     add(key, label, seconds_(other, reached_(other).hardware->cluster));
   }
-  /// Changes the achieved rates.
+  /// Changes only the achieved rates.
   template <typename Hurry>
   void hurried(const char* key, const char* label, const Hurry& hurry) {
     Cluster c = r_.hardware->cluster;

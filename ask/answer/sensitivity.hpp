@@ -10,8 +10,8 @@ namespace llmcalc {
 
 /// Relative change of the time: new time / time - 1.
 struct TimeChange {
-  std::string_view key;    ///< "peak", "bandwidth", "link", "network", "latency", "host"
-  std::string_view label;  ///< "matmul peak"
+  std::string_view key;    ///< key of the improved part: "peak", "bandwidth", "link", "network", "latency", "host"
+  std::string_view label;  ///< name of that part: "matmul peak"
   double change = 0;
 };
 /// Changes in a training step's time. Empty without software.

@@ -32,12 +32,13 @@ struct Utilization {
 
 struct StepFigures {
   Count gpus = 1;
-  double tokens_per_s = 0;             ///< throughput of all GPUs; the other figures also cover all GPUs
-  double mfu = 0, hfu = 0;             ///< relative to the peak at the plan's precision
+  double tokens_per_s = 0;  ///< throughput of all GPUs; the other figures also cover all GPUs
+  double mfu = 0, hfu = 0;  ///< model and hardware FLOPs utilization, relative to the peak at the plan's precision
   std::optional<double> causal_mfu{};  ///< MFU that counts only causal pairs; present if mfu > 1
-  std::array<LimitTime, 4> limits{};   ///< time limited by compute, memory, communication, latency; sums to the step
+  std::array<LimitTime, 4> limits{};   ///< step time limited by compute, memory, communication, latency; sums to the
+                                       ///< step time
   LimitTime bound{};                   ///< largest of these limits
-  std::vector<PartTime> parts{};       ///< parts possible under the layout; sums to the step
+  std::vector<PartTime> parts{};       ///< parts possible under the layout; their times add up to the step time
 };
 
 /// Precondition: the request has hardware.

@@ -1,5 +1,5 @@
 #pragma once
-/// All training estimates of a request. Each is computed on first use, only once. Not thread-safe.
+/// All training estimates of a request. Each is computed once, on first use. Not thread-safe.
 
 #include <optional>
 #include <vector>
@@ -22,7 +22,7 @@ class TrainingAnswer {
  public:
   /// `r`: request with its device at the achieved training rates (for_training()).
   explicit TrainingAnswer(Request r) : request_(std::move(r)) {}
-  /// Takes an estimate of the request that has already been computed.
+  /// Reuses an estimate of the request that has already been computed.
   TrainingAnswer(Request r, TrainEstimate known) : request_(std::move(r)), estimate_(std::move(known)) {}
 
   const Request& request() const { return request_; }
@@ -30,7 +30,7 @@ class TrainingAnswer {
   const TrainEstimate& estimate() const;
   /// Interval for the step time. Absent if no software is set.
   const std::optional<EstimateInterval>& interval() const;
-  /// Class of the estimate, and the interval of this class. Precondition: software.
+  /// Class of the estimate, and the interval of this class. Precondition: the request has software.
   EstimateClass estimate_class() const { return class_of(request_); }
   std::optional<EstimateInterval> class_interval() const { return interval_of(request_); }
   const StepFigures& step() const;
@@ -47,7 +47,7 @@ class TrainingAnswer {
   /// Memory of the fullest stage.
   const Memory& memory() const { return stages().fullest().memory; }
   /// Whether the fullest stage's tensors fit in device memory, and the offloaded ones in host memory. Precondition:
-  /// hardware.
+  /// the request has hardware.
   bool fits() const;
   const std::optional<ProcessEstimate>& process() const;
   /// Whether the process fits in device memory. True if the process has no estimate.

@@ -20,7 +20,7 @@ std::vector<Demand> inference_demands(const Request& r);
 
 /// The first demand that the software does not meet; absent if it meets all.
 std::optional<Demand> unmet(const SoftwareCard& software, const std::vector<Demand>& demands);
-/// "megatron-lm has no zb-v (it has 1f1b and interleaved)".
+/// Error text: "megatron-lm has no zb-v (it has 1f1b and interleaved)".
 std::string unmet_text(const SoftwareCard& software, const Demand& d);
 
 /// The first stack that meets the demands: `usual`, else the first capable one of a fixed list. Empty if there is none.

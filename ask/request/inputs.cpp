@@ -41,7 +41,7 @@ std::string parts_text(const json::Value& v) {
 
 std::string value_text(const Option& o, const json::Value& v, const std::string& where) {
   if (v.is_string()) return v.get<std::string>();
-  const std::string_view unit = o.value == "TIME" ? "s" : "";  // base units
+  const std::string_view unit = o.value == "TIME" ? "s" : "";  // JSON numbers are in base units
   if (v.is_number_float()) return fmt::format("{}{}", v.get<double>(), unit);
   if (v.is_number()) return v.dump() + std::string(unit);
   if (v.is_boolean()) return v.get<bool>() ? "on" : "off";

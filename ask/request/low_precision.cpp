@@ -55,14 +55,14 @@ std::string wide_layers_text(const LowPrecision& n) {
   return s;
 }
 
-/// Whether this component's matmuls are in the checkpoint's own format, or would be on hardware that supports it.
+/// Whether this component's matmuls run in the checkpoint's own format, or would on hardware that supports it.
 bool is_multiplied_as_stored(const Request& r, Component c) {
   if (is_narrow(r.plan)) return LowPrecision{.parts = r.plan.multiplied}.has(c);
   return r.model.products && !r.hardware && !r.gave("--precision") &&
          LowPrecision{.parts = r.model.product_parts}.has(c);
 }
 
-/// Note about stored weights with fewer bits than their matmuls.
+/// Note about weights stored in fewer bits than their matmuls use.
 std::string dequantized_note(const Request& r) {
   const Plan& p = r.plan;
   const DType product = working_format(p);
@@ -77,7 +77,7 @@ std::string dequantized_note(const Request& r) {
   return names.empty() ? "" : fmt::format("weights in {} are dequantized and multiplied in {}", names, product.name());
 }
 
-/// Note that lists the low-precision matmuls of inference; empty if all are low-precision.
+/// Note listing the matmuls that are low-precision in inference; empty if all are.
 std::string inference_parts_note(const Request& r) {
   const Plan& p = r.plan;
   if (!r.has(part::inference) || p.multiplied == NarrowParts::all()) return "";

@@ -1,7 +1,7 @@
 #pragma once
-/// A machine of several devices, possibly unlike: --hardware rtx-3090+rtx-3060, 2xrtx-3090+rtx-3060. An engine runs its
-/// batch in a pipeline with one stage per device, in the order of the names. Unlike devices exchange hidden states over
-/// PCI Express.
+/// A machine of several devices, possibly of different kinds: --hardware rtx-3090+rtx-3060, 2xrtx-3090+rtx-3060. An
+/// engine runs its batch in a pipeline with one stage per device, in the order of the names. Devices of different
+/// kinds exchange hidden states over PCI Express.
 
 #include <string>
 #include <string_view>
@@ -19,8 +19,8 @@ std::vector<std::string> device_names(const std::string& hardware);
 /// Whether the text names several devices of one machine.
 bool names_machine(std::string_view hardware);
 
-/// Sets the devices and the pipeline stages of the request. Throws InputError for unknown devices, and for --pp with
-/// another number of stages.
+/// Sets the devices and the pipeline stages of the request. Throws InputError for unknown devices, and for a --pp
+/// that differs from the number of devices.
 void read_machine(Request& r, const std::string& hardware);
 
 /// Whether the machine has devices of several kinds.

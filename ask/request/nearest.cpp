@@ -12,11 +12,11 @@
 namespace llmcalc {
 namespace {
 
-/// Whether the given number of GPUs holds whole replicas of the model in this layout.
+/// Whether the given number of GPUs is a whole number of model replicas in this layout.
 bool divides_gpus(const Request& r, const Layout& l) { return !r.gpus || *r.gpus % replica_devices(l) == 0; }
 
-/// The options for layout `l`, with a new global batch if it needs one: "--pp 34 --global-batch 68". Absent if no batch
-/// makes it work.
+/// The options for layout `l`, with a new global batch if the layout needs one: "--pp 34 --global-batch 68". Absent
+/// if no global batch makes the layout valid.
 std::optional<std::string> working(const Request& r, Layout l, const std::string& options) {
   if (!divides_gpus(r, l) || flaw(r.model.arch, l, r.plan.seq) != LayoutFlaw::none) return std::nullopt;
   if (r.gpus) l.dp = *r.gpus / replica_devices(l);
@@ -53,7 +53,7 @@ bool divides_experts(const Request& r, Layout changed) {
   return flaw(r.model.arch, changed) == LayoutFlaw::none;
 }
 
-/// " --sp" if expert ranks need it.
+/// The suffix " --sp" if the expert-parallel ranks require it, else empty.
 std::string with_tokens(const Request& r) {
   return ranks(r.layout, Group::tensor) > 1 && !sequence_parallel(r.layout) ? " --sp" : "";
 }

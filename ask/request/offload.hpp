@@ -1,5 +1,6 @@
 #pragma once
-/// Offload to host memory in the syntax of --offload: "optimizer", "activations:0.5,weights", "experts:0.9", "none".
+/// Parses the syntax of --offload, which moves tensors to host memory: "optimizer", "activations:0.5,weights",
+/// "experts:0.9", "none".
 
 #include <string>
 #include <string_view>
@@ -16,8 +17,8 @@ std::string offload_text(const Offload& o);
 /// the share that the system grants to a program.
 double usual_utilization(const Request& r);
 
-/// Throws InputError if the hardware has no link to the host, or if these parts of the answer do not have the offloaded
-/// tensors.
+/// Throws InputError if the hardware has no link to the host, or if the offloaded tensors do not occur in these parts
+/// of the answer.
 void check_offload(const Request& r, Parts parts);
 
 }  // namespace llmcalc

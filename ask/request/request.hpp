@@ -21,12 +21,12 @@ namespace llmcalc {
 /// Inputs for a whole training run. Results that depend on an absent input are absent.
 struct RunInputs {
   std::optional<Count> tokens;
-  std::optional<double> measured_tokens_per_s;  ///< throughput of all GPUs together
-  double measured_scale = 1;  ///< estimated over measured throughput of another plan on this machine; 1: not measured
+  std::optional<double> measured_tokens_per_s;  ///< measured throughput of all GPUs together
+  double measured_scale = 1;  ///< ratio of estimated to measured throughput of another plan on this machine; 1: unknown
   std::optional<double> price, watts, co2;  ///< USD per device-hour, W per device, kg per kWh
   double pue = 1;
-  std::optional<double> mfu;              ///< achieved MFU, replaces the prediction
-  std::optional<double> days;             ///< deadline of the run
+  std::optional<double> mfu;              ///< achieved MFU, which replaces the prediction
+  std::optional<double> days;             ///< deadline of the run in days
   std::optional<double> mtbf;             ///< hours between failures of one GPU
   std::optional<BytesPerSecond> storage;  ///< rate at which all GPUs together write a checkpoint
   double restart = 0;                     ///< seconds from a failure until training resumes
@@ -44,8 +44,8 @@ inline constexpr Parts model_flops = 16;  ///< which FLOPs count as work
 inline constexpr Parts time = 32;
 inline constexpr Parts run = 64;  ///< days, energy, cost
 inline constexpr Parts hardware = 128;
-inline constexpr Parts operators = 256;  ///< a line per operator
-inline constexpr Parts halves = 512;     ///< only training or only inference
+inline constexpr Parts operators = 256;  ///< an extra line per operator
+inline constexpr Parts halves = 512;     ///< a choice between only training and only inference
 inline constexpr Parts fit = 1024;       ///< models that fit on a device for serving
 inline constexpr Parts json = 2048, markdown = 4096, exact = 8192, help = 16384;
 inline constexpr Parts target = 32768;      ///< changes that would reach a target speed
@@ -53,8 +53,8 @@ inline constexpr Parts process = 65536;     ///< memory of a training process ot
 inline constexpr Parts one_batch = 131072;  ///< a single batch on one engine
 inline constexpr Parts serving = 262144;    ///< a server under traffic
 inline constexpr Parts simulated = 524288;  ///< simulation of that server, request by request
-inline constexpr Parts full = 1048576;      ///< answers with a short form in text
-inline constexpr Parts records = 2097152;   ///< lists as CSV or JSONL
+inline constexpr Parts full = 1048576;      ///< full or short text; for answers that have a short form
+inline constexpr Parts records = 2097152;   ///< lists that can be printed as CSV or JSONL
 inline constexpr Parts recorded = 4194304;  ///< memory of a recorded run
 inline constexpr Parts launch = 8388608;    ///< commands and files that launch a plan
 inline constexpr Parts files = 16777216;    ///< files that the command writes
@@ -64,48 +64,48 @@ inline constexpr Parts of_training = training | step | formulas | run | process,
 inline constexpr Parts styles = json | markdown | help;
 }  // namespace part
 
-/// --require-fit: a plan that is expected to fit, or one that fits at the high end of its interval.
+/// --require-fit: `likely`: a plan must be expected to fit; `yes`: it must fit at the high end of its interval.
 enum class RequiredFit : std::uint8_t { none, likely, yes };
 
 struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
   std::vector<HardwareCard> machine;     ///< devices of --hardware A+B, one per pipeline stage; empty: only `hardware`
-  std::optional<ModelChunk> stage;       ///< layers on this device; absent: all, or by the layout
-  std::optional<SoftwareCard> software;  ///< for the estimate of a training step; optional
-  std::optional<SoftwareCard> engine;    ///< for the estimate of inference; optional
-  bool without_software = false;         ///< --software none: measured rates of the device, or the bound
+  std::optional<ModelChunk> stage;       ///< layers on this device; absent: all layers, or as the layout assigns them
+  std::optional<SoftwareCard> software;  ///< software of the training estimate, if any
+  std::optional<SoftwareCard> engine;    ///< engine of the inference estimate, if any
+  bool without_software = false;         ///< whether --software is none: times use measured rates, else the bound
   bool any_software = false;             ///< whether to also estimate plans that the software cannot run
   Plan plan;
-  WeightsGiven weights_given;  ///< by --weight-precision; settle() derives the plan's formats from it
+  WeightsGiven weights_given;  ///< formats given by --weight-precision; settle() derives the plan's formats from them
   Layout layout;
-  std::optional<Count> gpus;  ///< GPUs of the run; absent: one replica of the model
+  std::optional<Count> gpus;  ///< number of GPUs of the run; absent: one replica of the model
   RunInputs run;
   std::optional<BytesPerSecond> offload_rate;  ///< rate of offload transfers, if below the host link's
-  std::optional<HardwareCard> host;            ///< processor and memory of the host; absent: the hardware file's
+  std::optional<HardwareCard> host;            ///< processor and memory of the host; absent: as in the hardware file
   std::optional<Bytes> host_memory;            ///< capacity of the host's memory, for all devices of a replica
   WhatIf what_if;                              ///< changes to the hardware
   std::optional<SpeedTarget> target;           ///< desired speed of generation or of a training step
   ServingInputs serving;
   Parts parts = 0;                    ///< parts of the command, without the half that --train or --infer excludes
-  bool train = false, infer = false;  ///< whether only this half is answered
+  bool train = false, infer = false;  ///< whether the answer has only training, or only inference
   bool ops = false;                   ///< whether to add a line per operator
   bool stages = false;                ///< whether to add a line per pipeline stage
   RequiredFit require_fit = RequiredFit::none;  ///< verdict below which the command fails
   std::vector<std::string_view> given;          ///< options chosen by the user
   bool searches_layouts = false;                ///< whether the layout is searched instead of given
-  Count usual_seq = 8192;                       ///< default tokens per sequence, if the model's context is not shorter
-  std::optional<DType> usual_precision;         ///< default precision; absent: the hardware's
+  Count usual_seq = 8192;                       ///< default tokens per sequence; the model's context if that is shorter
+  std::optional<DType> usual_precision;         ///< default precision; absent: derived from the hardware
   bool loads_media_encoders = true;             ///< whether vision and audio encoders are loaded
 
   bool gave(std::string_view option) const;
-  /// Whether a search tries the values of an option.
+  /// Whether a search tries several values of an option.
   bool searches(std::string_view option) const;
   bool has(Parts some) const { return (parts & some) != 0; }
 };
 
-/// The request for the inference batch on a single engine. It has the layout's tensor-parallel ranks, and the
-/// layout's pipeline stages unless these are for training.
+/// The request for an inference batch on a single engine. Keeps the layout's tensor-parallel ranks. Keeps its
+/// pipeline stages too, unless they apply to training.
 Request of_one_engine(Request r);
 
 /// Measured device memory that a process uses before it allocates any tensor; 0 if unknown.

@@ -17,7 +17,7 @@ bool is_vllm(const Request& r);
 EngineHost host_of(const Request& r);
 /// The engine's per-pass limits: as given, else the engine's defaults.
 EngineLimits serving_limits(const Request& r);
-/// The engine's default for --memory-utilization. Precondition: hardware.
+/// The engine's default for --memory-utilization. Precondition: the request has hardware.
 double serving_utilization(const Request& r);
 /// Number of tokens in a session's last request, by --prompt and --generate; 2 if a file sets the lengths.
 Count usual_tokens(const Request& r);

@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// Separate engines for prompts and for answers: "2P6D".
+/// Separate engines for prefill and decode: "2P6D".
 struct Pools {
   Count prefill = 1, decode = 1;
 };
@@ -24,19 +24,20 @@ struct ServingInputs {
   // traffic: one of rate, users and log
   std::optional<double> rate;  ///< requests per second
   std::optional<Count> users;
-  std::string log;                  ///< a log file (ask/answer/serving/request_log.hpp)
+  std::string log;                  ///< path of a log file (ask/answer/serving/request_log.hpp)
   Seconds think{};                  ///< time between an answer and the user's next request
   double arrival_variation = 1;     ///< coefficient of variation of the times between requests: 1 Poisson, 0 constant
   double length_variation = 0;      ///< variation of prompt and answer lengths, log-normal; 0: constant
-  std::string lengths;              ///< alternatively a file of lengths and their weights
+  std::string lengths;              ///< file with lengths and their weights, instead of a distribution
   Count turns = 1;                  ///< requests per session
   Count shared_prefix = 0;          ///< tokens of the prefix that all prompts share
-  std::optional<Count> requests;    ///< number to simulate
-  std::optional<Seconds> duration;  ///< alternatively, time span of the arrivals
+  std::optional<Count> requests;    ///< number of requests to simulate
+  std::optional<Seconds> duration;  ///< time span of the arrivals, instead of a number of requests
   Count seed = 0;
 
   // engine
-  std::optional<Count> pass_tokens, sequences, block_tokens;  ///< absent: the engine's defaults
+  std::optional<Count> pass_tokens, sequences, block_tokens;  ///< limits of a pass, and block size; absent: the
+                                                              ///< engine's defaults
   Count chunk_tokens = 0;
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
@@ -45,7 +46,7 @@ struct ServingInputs {
   ServedAdapters adapters{};  ///< set of adapters that requests use
   std::string draft_model;
   Count draft_tokens = 0;
-  std::vector<double> acceptance;  ///< by position; the last one applies to all later positions
+  std::vector<double> acceptance;  ///< acceptance rates by draft position; the last one applies to all later positions
   std::optional<Pools> pools;
   Count replicas = 1;
   Routing routing = Routing::round_robin;

@@ -85,7 +85,7 @@ void settle_cache_rows(Request& r) {
   cache.scaled_latent = cache.scaled_index && cache.keys == dtypes::fp8;
 }
 
-/// Number of model replicas on `available` GPUs.
+/// Number of model replicas that fit on `available` GPUs.
 Count replicas_on(Count available, const Request& r) {
   const Count replica = replica_devices(r.layout);
   if (r.gave("--dp") && devices(r.layout) != available)

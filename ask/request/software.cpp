@@ -29,7 +29,8 @@ bool is_processor(const HardwareCard& card) { return card.form_factor == "socket
 
 namespace {
 
-/// The stack `found` if there is one. Otherwise `usual` if its capabilities do not matter, else throws InputError.
+/// Returns the stack `found` if there is one. Otherwise returns `usual` if capabilities do not matter, else throws
+/// InputError.
 std::string capable(const Request& r, std::string_view usual, std::string_view found,
                     const std::vector<Demand>& demands) {
   if (!found.empty()) return std::string(found);

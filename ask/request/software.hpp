@@ -19,10 +19,11 @@ bool is_processor(const HardwareCard& card);
 /// unless --any-software is given.
 std::string usual_software(const Request& r);
 /// Default engine: llama.cpp on a single GeForce or Radeon card, Apple chip, CPU or device with unified memory; the
-/// vendor's on Neuron, Gaudi and TPU; else vllm. Capabilities: as above.
+/// vendor's on Neuron, Gaudi and TPU; else vllm. Capabilities count as in usual_software().
 std::string usual_engine(const Request& r);
 
-/// Whether the given training software, else some known one, can launch the plan, or --any-software is given.
+/// Whether the given training software, or any known one if none is given, can launch the plan. Always true with
+/// --any-software.
 bool is_launchable(const Request& r);
 
 /// Sets default software. The default engine follows the layout and replaces an earlier default. Leaves the software

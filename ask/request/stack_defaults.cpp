@@ -12,7 +12,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether the stack's training keys apply.
+/// Whether the training defaults of the user's stack apply.
 bool is_chosen_trainer(const Request& r) { return r.has(part::training) && r.software && r.gave("--software"); }
 
 const Option& option_of_key(const std::string& key, const std::string& where) {
@@ -23,7 +23,8 @@ const Option& option_of_key(const std::string& key, const std::string& where) {
   return *found;
 }
 
-/// Whether the stack sets an option: no if the user gave it, or if it also affects the inference half of the answer.
+/// Whether the stack may set an option. It may not if the user gave the option, or if the option also affects the
+/// inference half of the answer.
 bool is_open(const Request& r, const Option& o) {
   const bool is_shared = r.has(part::of_inference) && (o.parts & part::of_inference) != 0;
   return !r.gave(o.flag) && !is_shared;

@@ -14,7 +14,7 @@ void apply_stack_defaults(Request& r);
 /// Widens frozen 16-bit weights to float32 if the stack of --software does so ("widens" of its file).
 void widen_frozen_weights(Request& r);
 
-/// "trl sets --recompute full, --logits bytes:14"; empty without such options.
+/// Text that lists the stack's options: "trl sets --recompute full, --logits bytes:14"; empty without such options.
 std::string stack_defaults_text(const Request& r);
 
 }  // namespace llmcalc

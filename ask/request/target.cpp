@@ -29,7 +29,7 @@ std::string_view without(const std::array<std::string_view, n>& units, std::stri
   return text;
 }
 
-/// "45 % MFU" is 0.45, and so is "0.45 MFU".
+/// Reads an MFU: "45 % MFU" and "0.45 MFU" are both 0.45.
 double utilization_of(std::string_view text, std::string_view number, std::string_view where) {
   const double x = parse_positive_real(number, where);
   const double share = text.find('%') == std::string_view::npos ? x : x / 100;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view gguf_prefix = "gguf:", block_prefix = "ggml:";
 
-/// A number format, optionally with the prefix that distinguishes it from a mix: "ggml:q2_k".
+/// Reads a number format, optionally with the prefix that distinguishes it from a mix of the same name: "ggml:q2_k".
 DType read_block(std::string_view text, std::string_view where) {
   return read_stored(text.starts_with(block_prefix) ? text.substr(block_prefix.size()) : text, where);
 }

@@ -14,7 +14,7 @@ namespace llmcalc {
 
 struct Request;
 
-/// Memory size: absolute, or a multiple of the hardware file's.
+/// Memory size: absolute, or a multiple of the size in the hardware file.
 struct MemoryGiven {
   std::optional<Bytes> size{};
   double scale = 1;
@@ -24,16 +24,16 @@ struct WhatIf {
   std::optional<MemoryGiven> memory{};
   std::optional<double> network{};                       ///< multiple of the bandwidth between nodes
   std::vector<std::pair<std::string, double>> prices{};  ///< USD per GPU-hour by hardware name
-  bool is_applied = false;                               ///< whether the request's hardware includes the changes
+  bool is_applied = false;  ///< whether the changes have been applied to the request's hardware
 };
 
-/// "24GB", "24GiB" or "1.5x".
+/// Reads "24GB", "24GiB" or "1.5x".
 MemoryGiven read_memory_given(std::string_view text, std::string_view where);
 /// Reads a factor: "2x" is 2.
 double read_scale(std::string_view text, std::string_view where);
-/// "h100=2.1,mi300x=1.9". Throws InputError for unknown hardware.
+/// Reads "h100=2.1,mi300x=1.9". Throws InputError for unknown hardware.
 std::vector<std::pair<std::string, double>> read_prices(std::string_view text, std::string_view where);
-/// JSON in the syntax that the functions above read.
+/// JSON in the syntax that the functions above parse.
 json::Value memory_given_json(const MemoryGiven& m);
 std::string scale_text(double scale);
 std::string prices_text(const WhatIf& w);

@@ -79,7 +79,7 @@ Accuracy predicted(const MeasurementFile& file, std::optional<AccuracyKind> kind
 
 namespace {
 
-/// Basis for replays, from options that apply only to replays.
+/// Basis for replays, set by options that apply only to replays.
 ReplayBasis basis_of(const Arguments& arguments, std::optional<AccuracyKind> kind) {
   for (const char* option : {"--tables", "--hardware"})
     if (arguments.has(option) && kind != AccuracyKind::serving)
@@ -97,7 +97,7 @@ bool is_converted(const std::string& path) {
   return row.is_object() && row.dump() == line && row.contains("id") && row.contains("stated");
 }
 
-/// "accuracy convert OLD NEW"
+/// Runs "accuracy convert OLD NEW".
 int run_convert(const std::vector<std::string>& paths, bool force) {
   if (paths.size() != 2) throw InputError("'llmcalc accuracy convert' takes two files, OLD and NEW");
   check_out({paths[1], "NEW", "a file of measurements", is_converted}, force);

@@ -17,7 +17,7 @@ AccuracyKind accuracy_kind(const std::string& said);
 /// or if a row id occurs twice.
 MeasurementFile measurements(const std::vector<std::string>& paths, std::optional<AccuracyKind> kind);
 
-/// Predicts the rows, with progress shown on `line`.
+/// Predicts the rows and shows progress on `line`.
 Accuracy predicted(const MeasurementFile& file, std::optional<AccuracyKind> kind, const ReplayBasis& basis,
                    ProgressLine& line);
 

@@ -45,7 +45,7 @@ int against_baseline(const std::string& path, double tolerance, const Screen& sc
   return changes.all.empty() ? 0 : 1;
 }
 
-/// The number of comparisons, and the differences.
+/// The number of comparisons made, and the differences found.
 struct Checked {
   Count made = 0;
   std::vector<Difference> differences;

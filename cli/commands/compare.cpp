@@ -70,8 +70,8 @@ std::vector<std::string> replaced(std::vector<std::string> words, std::vector<st
   return words;
 }
 
-/// Gives the other side the first side's training stack, whose default depends on the layout, so that the sides differ
-/// only in --vs. The default engine depends on the device and may differ.
+/// Gives the other side the same training stack as the first side, so that the sides differ only in --vs. (The
+/// default stack depends on the layout.) The default engine depends on the device and may differ.
 std::vector<std::string> with_software_of(const Side& first, std::vector<std::string> words) {
   const auto says = [&](const char* flag) { return std::find(words.begin(), words.end(), flag) != words.end(); };
   const json::Object report(first.report, first.name);
@@ -82,7 +82,8 @@ std::vector<std::string> with_software_of(const Side& first, std::vector<std::st
   return words;
 }
 
-/// Removes the measured throughput, which belongs to one plan; the other side has it only if --vs sets it.
+/// Removes the measured throughput, which belongs to one plan. The other side has a measured throughput only if --vs
+/// sets it.
 std::vector<std::string> without_measured(std::vector<std::string> words) {
   const auto at = std::find(words.begin(), words.end(), "--measured-tokens-per-s");
   if (at == words.end()) return words;

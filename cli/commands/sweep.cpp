@@ -14,7 +14,7 @@
 namespace llmcalc {
 namespace {
 
-/// Throws InputError for meaningless combinations of sweep's own options.
+/// Throws InputError if sweep's own options contradict each other or have no effect.
 void check_sweep_options(const Arguments& arguments) {
   const std::string out = arguments.text("--out");
   if (!out.empty()) check_table_name(out);
@@ -27,7 +27,7 @@ void check_sweep_options(const Arguments& arguments) {
     throw InputError("--resume continues the file, and --force replaces it; omit one");
 }
 
-/// The answer of the first possible point; null if none of the first `most` points is possible.
+/// The answer of the first possible point, among the first `most` points; null if all of these are impossible.
 json::Value first_answer(const SweepPoints& points, const Runner& runner) {
   constexpr Count most = 1000;
   PointAnswers answers(points, {}, runner);
@@ -41,7 +41,7 @@ json::Value first_answer(const SweepPoints& points, const Runner& runner) {
   return {};
 }
 
-/// Columns of --columns, else the usual columns that the first answer has.
+/// The columns of --columns, else those default columns that occur in the first answer.
 std::vector<std::string> chosen_columns(const Arguments& arguments, const SweepPoints& points, const Runner& runner) {
   const std::string_view command = points.command->name;
   const json::Value answer = first_answer(points, runner);
@@ -95,7 +95,7 @@ int end_of_sweep(const SweepRun& run, Count first, Count all, bool to_file, bool
 int run_sweep(const Arguments& arguments) {
   check_sweep_options(arguments);
   ThreadRunner runner;
-  runner.stopped();  // handles signals from here on
+  runner.stopped();  // installs signal handlers
   const SweepPoints points = read_points(arguments);
   const std::vector<std::string> paths = chosen_columns(arguments, points, runner);
   const std::vector<Column> columns = columns_at(find_question(points.command->name), paths);

@@ -39,7 +39,7 @@ std::vector<std::string> devices_of(const Accuracy& a) {
   return {names.begin(), names.end()};
 }
 
-/// An estimator with these values, and with intervals from left-out rows.
+/// An estimator with these parameter values. Its intervals are derived from left-out rows.
 template <typename Estimate, typename Class>
 Estimate estimator(std::span<const double> values, const Accuracy& left_out, const IntervalsByClass& once_measured,
                    std::string how) {
@@ -116,8 +116,8 @@ AccuracyKind fitted_kind(const std::string& said) {
   return kind;
 }
 
-/// Predicts with refitted parameters: of a new fit, which is written to --out; of a fit without one term (--without);
-/// or of one fit per left-out family.
+/// Predicts with refitted parameters: those of a new fit, which is written to --out; of a fit without one term
+/// (--without); or of a separate fit for each left-out family.
 void refit(const Arguments& arguments, const MeasurementFile& file, const ReplayBasis& basis, Accuracy& a,
            ProgressLine& line) {
   const FitSet set = fit_set(file, *a.kind);

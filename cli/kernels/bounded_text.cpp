@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 /// Upper bound on memory per byte of text: the byte, its token id and the counted token pairs.
 constexpr Count bytes_for_each = 32;
-/// Limit on the length of a text when the available memory is unknown.
+/// Limit on the length of a text when available memory is unknown.
 constexpr Count usual_most = Count{1} << 30;
 
 Count longest() {

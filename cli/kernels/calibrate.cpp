@@ -39,7 +39,7 @@ Grid rates_grid(const validate::Calibration& c) {
   return g;
 }
 
-/// Adds the spread over the rounds: next to each number, and as separate rows for JSON.
+/// Adds the spread of each number over the rounds: in the note next to the number, and as a separate row for JSON.
 void add_spread(Section& s, const validate::Calibration& c) {
   std::vector<Row> spreads;
   for (Row& row : s.rows)
@@ -160,7 +160,7 @@ int run_calibrate(const Arguments& arguments) {
   if (arguments.has("--from")) return calibrate_from_tables(arguments, out, name);
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));
-  if (is_replaced_by_write(out)) save_flag();  // from here on, a signal must not discard the measurement
+  if (is_replaced_by_write(out)) save_flag();  // from here on, a signal must not discard the measurements
   write_json(out, file);
   return print(report_of(c, out, name, device), screen_of(arguments));
 }

@@ -22,8 +22,8 @@ using AllTables = std::vector<OperatorTables>;
 /// The tables, and the rates derived from them.
 struct FromTables {
   AllTables tables;
-  std::string hardware;  ///< as found or typed
-  json::Value sheet;     ///< its contents
+  std::string hardware;  ///< name or path of the hardware, as detected or typed
+  json::Value sheet;     ///< contents of the hardware file
   HardwareCard card;
   std::vector<TableSubject> subjects;
   std::vector<std::string> assumed, left_out;
@@ -65,7 +65,7 @@ FromTables what_follows(const Arguments& arguments) {
 
 // ---- The file
 
-/// "vLLM 0.19.0 and vLLM 0.20.0": the distinct values in the tables.
+/// Lists the distinct values in the tables: "vLLM 0.19.0 and vLLM 0.20.0".
 std::string said_by(const AllTables& tables, const char* before, std::string TableOrigin::*what) {
   std::set<std::string> all;
   for (const OperatorTables& t : tables)
@@ -87,8 +87,8 @@ std::string how_derived(const FromTables& f) {
                      by.empty() ? "" : " of ", by, fmt::join(subject_names(f), "; "), today());
 }
 
-/// The datasheet with the derived rates. Its title differs from the device's, because the rates of an engine's kernels
-/// are not comparable with the rates that calibration measures on a machine.
+/// The datasheet with the derived rates. It has a different title from the device, because rates derived from an
+/// engine's kernels are not comparable with rates that calibration measures on a machine.
 json::Value derived_file(const FromTables& f, const std::string& name) {
   json::Value file = f.sheet;
   file["name"] = name;

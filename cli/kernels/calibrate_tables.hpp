@@ -10,7 +10,7 @@ namespace llmcalc {
 
 struct TableCalibration {
   json::Value file;
-  Report report;  ///< without the file's path
+  Report report;  ///< omits the file's path
 };
 
 /// Reads --from, --hardware and --model. Throws InputError.

@@ -12,7 +12,7 @@ namespace llmcalc {
 struct Validated {
   std::vector<validate::CaseVerdict> verdicts;
   Times times;
-  std::optional<validate::Metered> metered;  ///< for a single model, if the device has instruments
+  std::optional<validate::Metered> metered;  ///< sensor and counter readings of a single model, if the device has any
   bool exact() const;
   std::vector<std::string> names() const;  ///< names of the cases
 };

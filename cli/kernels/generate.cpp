@@ -31,7 +31,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether any of these flags is given.
+/// Whether any of these flags was given.
 bool any(const Arguments& a, std::initializer_list<const char*> flags) {
   return std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return a.has(flag); });
 }
@@ -59,14 +59,14 @@ std::string prompt_of(const Arguments& a) {
   std::string prompt = a.word("PROMPT");
   if (prompt.empty()) {
     prompt = standard_input();
-    while (prompt.ends_with('\n')) prompt.pop_back();  // appended by a shell's echo
+    while (prompt.ends_with('\n')) prompt.pop_back();  // removes the line end that a shell's echo appends
   }
   model::refuse_unless_utf8(prompt, "the prompt");
   if (prompt.empty()) throw InputError("the prompt is empty; pass a text to continue");
   return prompt;
 }
 
-/// Prints a prompt and its continuation as it arrives, in whole characters.
+/// Prints a prompt, then its continuation as tokens arrive, in whole characters.
 class Stream {
  public:
   Stream(bool on, std::string prompt) : on_(on), prompt_(std::move(prompt)) {}
@@ -198,7 +198,7 @@ void refuse_what_cannot_be(const Arch& a, const Plan& plan, const model::Generat
                               g.beams > 1 ? "reduce --tokens or --beams" : "reduce --tokens", room);
 }
 
-/// Shows how many tokens or texts are done, and the remaining time.
+/// Shows how many tokens or texts are done, and the estimated remaining time.
 std::function<void(Count, Count)> counted_on(ProgressLine& line, const char* what) {
   return [&line, what, start = line.seconds()](Count done, Count most) {
     const double share = static_cast<double>(done) / static_cast<double>(std::max<Count>(1, most));

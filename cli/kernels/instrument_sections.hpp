@@ -1,5 +1,5 @@
 #pragma once
-/// Report sections with the readings of a device's instruments. Their keys are part of the JSON schema.
+/// Report sections with a device's sensor and counter readings. Their keys are part of the JSON schema.
 
 #include "presets/hardware_file.hpp"
 #include "report/report.hpp"
@@ -10,7 +10,7 @@ namespace llmcalc {
 /// Adds executed FLOPs and bytes by phase, energy, memory by term, the board and its libraries; notes missing readings.
 void add_instruments(Report& report, const validate::Metered& m);
 
-/// Adds the attention implementation that ran, by part, if the backend has more than one.
+/// If the backend has several attention implementations, adds the one that ran in each part.
 void add_attention_cores(Report& report, const validate::CaseVerdict& v);
 /// The same data as a row's `attention_core` in JSON.
 json::Value attention_core_json(const validate::CoreUse& u);

@@ -6,10 +6,10 @@
 
 namespace llmcalc {
 
-/// The outcome of this invocation of the command.
+/// Outcome of one invocation of the command.
 struct LearnOutcome {
   model::TrainingProgress progress;
-  double held_out_loss = 0;  ///< loss of the weights in the checkpoint, over `held_out_tokens`
+  double held_out_loss = 0;  ///< loss of the checkpoint's weights, over `held_out_tokens`
   Count tokens = 0;          ///< tokens trained on in this invocation
   double seconds = 0;        ///< wall time, including evaluations and checkpoints
   bool interrupted = false;

@@ -18,16 +18,17 @@
 namespace llmcalc {
 namespace {
 
-/// Bytes of text above which byte pairs are frequent enough to learn.
+/// Size of the text in bytes above which byte pairs are frequent enough to learn.
 constexpr std::size_t enough_for_pairs = 100'000;
-/// Text size in bytes above which the larger model learns more per step; it would memorize a shorter text.
+/// Size of the text in bytes above which the larger model learns more per step. It would memorize a shorter text.
 constexpr std::size_t enough_for_larger = 1'000'000;
-/// Bytes of text below which counted token pairs may predict as well as a network.
+/// Size of the text in bytes below which token-pair counts may predict as well as a network.
 constexpr std::size_t enough_to_learn = 20'000;
-/// Default number of epochs, with bounds on the steps that keep the run to minutes. With fewer epochs the model is
-/// worse than counted pairs; with more it overfits a short text, as the validation loss shows.
+/// Default number of epochs, with limits on the number of steps that keep a run to minutes. With fewer epochs the
+/// model is worse than pair counts; with more it overfits a short text, as the validation loss shows.
 constexpr Count usual_passes = 8, least_steps = 500, most_steps = 3000;
-/// Bytes of text per byte-pair token, with bounds: rarer tokens have too few examples to learn from.
+/// Bytes of text per byte-pair token, with limits on the number of tokens: rarer tokens have too few examples to
+/// learn from.
 constexpr Count bytes_per_pair = 320, least_pairs = 384, most_pairs = 1024;
 
 std::string text_of(const std::string& path) {
@@ -51,7 +52,7 @@ std::string usual_out(const std::string& text) {
 
 bool is_own_checkpoint(const std::string& path) {
   const model::SafetensorsFile file(path);
-  file.text("llmcalc_checkpoint");  // throws if the key is missing
+  file.text("llmcalc_checkpoint");  // throws if the key is missing: not a checkpoint of this program
   return true;
 }
 
@@ -124,7 +125,7 @@ void settle_new(const Arguments& a, LearnRequest& r) {
   read_run(a, r);
 }
 
-/// Settles a resumed run: its settings are fixed; only its length can change.
+/// Prepares a resumed run. Its settings come from the checkpoint; only its length can change.
 void settle_resumed(const Arguments& a, LearnRequest& r) {
   for (const char* flag :
        {"--model", "--batch", "--seq", "--rate", "--vocabulary", "--tokenizer", "--precision", "--seed"})

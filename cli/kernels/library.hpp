@@ -1,6 +1,6 @@
 #pragma once
-/// C interface of the kernel library, libllmcalc_kernels.so. The library contains a separate copy of the command line,
-/// so no C++ object crosses the interface and no exception leaves it.
+/// C interface of the kernel library, libllmcalc_kernels.so. The library contains a separate copy of the command-line
+/// code, so no C++ object crosses the interface and no exception leaves it.
 
 #define LLMCALC_EXPORT __attribute__((visibility("default")))
 

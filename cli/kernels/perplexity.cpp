@@ -27,7 +27,7 @@ namespace {
 /// A text and its tokens under a model's tokenizer.
 struct PredictedText {
   std::vector<std::int32_t> tokens;
-  Count bytes = 0;  ///< bytes of all tokens except the first, which has no prediction
+  Count bytes = 0;  ///< bytes of all tokens except the first, which is not predicted
 };
 
 PredictedText predicted_text(const model::Tokenizer& tokenizer, const std::string& path) {

@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// "cpu", "cuda" or "cuda:N". Throws InputError if there is no usable GPU.
+/// Parses "cpu", "cuda" or "cuda:N". Throws InputError if there is no usable GPU.
 validate::Where place(const std::string& device);
 
 bool is_gpu(std::string_view device);

@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Each returns an exit code and throws InputError for bad input.
+/// Each function returns an exit code, and throws InputError for bad input.
 int run_validate(const Arguments& arguments);
 int run_learn(const Arguments& arguments);
 int run_generate(const Arguments& arguments);

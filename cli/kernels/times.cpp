@@ -18,7 +18,7 @@ std::vector<std::string> time_text(const validate::Timing& t) {
 /// Whether this is the time of a whole step or pass, not of an operator.
 bool whole(const validate::Timing& t) { return t.op.empty(); }
 
-/// The relative error of a time: its ratio to the prediction or the inverse, minus one.
+/// Relative error of a time: its ratio to the prediction, or the inverse if that is larger, minus one.
 double off(const validate::Timing& t) { return std::max(t.ratio(), 1 / t.ratio()) - 1; }
 
 json::Value suite_time_json(const std::string& name, const validate::Timing& t) {

@@ -32,8 +32,9 @@ bool countable(const validate::Case& c) { return c.arch.hidden <= countable_widt
 
 using validate::CaseVerdict;
 
-/// The case of the user's model, by default small enough for any machine. Runs in bf16 if the checkpoint stores bf16.
-/// Without a checkpoint, runs in float32 on a CPU and in bf16, the only tensor-core format of the backend, on a GPU.
+/// The validation case of the user's model. By default it is small enough for any machine. It runs in bf16 if the
+/// checkpoint stores bf16. Without a checkpoint, it runs in float32 on a CPU and in bf16, the backend's only
+/// tensor-core format, on a GPU.
 validate::Case asked(const Arguments& arguments, Request& r) {
   const std::string& word = arguments.word("MODEL");
   const auto weights = model::holds_weights(word) ? std::make_shared<model::ModelFolder>(word) : nullptr;
@@ -63,7 +64,7 @@ std::vector<validate::Case> cases_of(const std::string& suite, const validate::W
   return cases;
 }
 
-/// "3 of 40: multi-head, ...", or only the name of a single model.
+/// Progress text: "3 of 40: multi-head, ...", or only the name if there is a single model.
 std::string which(std::size_t i, const std::vector<validate::Case>& cases) {
   const std::string name = short_name(cases[i].name);
   return cases.size() == 1 ? name : fmt::format("{} of {}: {}", i + 1, cases.size(), name);
@@ -136,7 +137,7 @@ struct Options {
   }
 };
 
-/// Rejects models that the reference cannot run, or that do not fit, before anything runs.
+/// Before anything runs, rejects models that the reference cannot run or that do not fit.
 void check_all(const Options& o, const std::vector<validate::Case>& cases, bool timed) {
   const validate::Where where = o.where();
   if (o.one()) return check_runnable(cases[0], o.parts(), where);
@@ -156,7 +157,7 @@ Validated found(const Options& o, const Request& r, const std::vector<validate::
   return f;
 }
 
-/// Adds the readings of the device's instruments, and utilization if a step was timed.
+/// Adds the device's sensor and counter readings, and the utilization if a step was timed.
 void add_metered(Report& report, const Request& r, const validate::Case& c, const Validated& f) {
   add_instruments(report, *f.metered);
   if (!r.hardware) return;
@@ -192,7 +193,7 @@ Notes run_notes(const Options& o, const Request& r, const std::vector<validate::
   return all;
 }
 
-/// Every option in effect that is not part of the plan.
+/// All options in effect that are not part of the plan.
 json::Value run_inputs(const Options& o, const Request& r) {
   const validate::RunParts parts = o.parts();
   json::Value v = o.one() ? inputs_json(r) : json::Value{{"suite", o.suite()}};

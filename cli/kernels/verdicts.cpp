@@ -33,7 +33,7 @@ std::vector<std::string> row_text(const Comparison& c) {
           exact_text(c.measured - c.predicted),    short_kind(c.kind),      c.equal() ? "equal" : "DIFFERS"};
 }
 
-/// A clause naming the largest error, or an operator out of order if every number matches.
+/// A clause that names the largest error or, if every number matches, an operator out of order.
 std::string worst_text(const std::vector<CaseVerdict>& all) {
   std::string name;
   if (const Comparison* c = validate::worst(all, name))

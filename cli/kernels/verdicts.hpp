@@ -12,7 +12,7 @@ namespace llmcalc {
 /// Adds the table of one model: every quantity of a part ("training", "inference"), per operator.
 void add_table(Report& report, const validate::CaseVerdict& v, const std::string& part);
 
-/// Adds the operations outside matmuls, as counted by the run with a counting number type.
+/// Adds the operations outside matmuls, as counted by the run with an operation-counting number type.
 void add_beside(Report& report, const validate::CaseVerdict& v);
 
 /// Adds a suite: a line per case, and every row that differs.

@@ -31,8 +31,8 @@ std::string plain_name(std::string_view name) {
   return out;
 }
 
-/// Whether the card's memory is unknown or within a tenth of the preset's; drivers report less than the full
-/// capacity.
+/// Whether the card's memory is unknown, or within a tenth of the preset's. (Drivers report less than the full
+/// capacity.)
 bool has_like_memory(const Builtin& preset, Bytes memory) {
   const double whole = real(load_hardware(preset).cluster.device.memory.value);
   return memory == Bytes() || (real(memory.value) > 0.9 * whole && real(memory.value) < 1.1 * whole);

@@ -9,16 +9,16 @@
 
 namespace llmcalc {
 
-/// The preset of the GPU, else of the processor; absent if there is none.
+/// The preset of the GPU, else of the processor; absent if neither has one.
 std::optional<std::string> preset_here(const Machine& m);
 
-/// "2 x RTX 4090 (24.00 GiB), AMD Ryzen 9 7950X, 32 threads, 62.7 GiB of memory".
+/// The machine's devices and memory: "2 x RTX 4090 (24.00 GiB), AMD Ryzen 9 7950X, 32 threads, 62.7 GiB of memory".
 std::string machine_text(const Machine& m);
 
 /// The machine, and five questions with the command that answers each.
 std::string greeting(const Machine& m);
 
-/// The answer of 'llmcalc list hardware --here'.
+/// The report of 'llmcalc list hardware --here'.
 Report machine_report(const Machine& m);
 
 /// The preset for commands without --hardware. Throws InputError if no preset has the machine's GPU or processor.

@@ -10,13 +10,13 @@
 namespace llmcalc {
 
 struct FoundGpu {
-  std::string name{};  ///< "NVIDIA GeForce RTX 4090"
-  Bytes memory{};      ///< 0: unknown
+  std::string name{};  ///< name of the device: "NVIDIA GeForce RTX 4090"
+  Bytes memory{};      ///< memory of the device; 0: unknown
 };
 
 struct Machine {
   std::vector<FoundGpu> gpus{};
-  std::string processor{};  ///< "AMD EPYC 7763 64-Core Processor"; empty: unknown
+  std::string processor{};  ///< name of the processor: "AMD EPYC 7763 64-Core Processor"; empty: unknown
   Count threads = 0;        ///< threads of the processor; 0: unknown
   Bytes memory{};           ///< memory of the host; 0: unknown
 };

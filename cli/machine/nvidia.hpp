@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Empty without the driver's library libnvidia-ml.so.1, or if it reports an error.
+/// Empty if the driver's library libnvidia-ml.so.1 is missing or reports an error.
 std::vector<FoundGpu> nvidia_gpus();
 
 }  // namespace llmcalc

@@ -42,13 +42,13 @@ class OrderedRows {
   Table& table_;
   Runner& runner_;
   Count block_, ahead_;
-  std::atomic<Count> next_ = 0;  ///< block to compute
+  std::atomic<Count> next_ = 0;  ///< next block to compute
   std::atomic<bool> failed_ = false;
   std::mutex mutex_;
   std::condition_variable moved_;
   Count written_ = 0;                  ///< number of blocks written
-  bool ended_ = false;                 ///< a row before the next block is missing
-  std::map<Count, RowBlock> waiting_;  ///< blocks that wait for earlier ones
+  bool ended_ = false;                 ///< whether a row before the next block is missing
+  std::map<Count, RowBlock> waiting_;  ///< blocks that must wait until earlier ones are written
   SweepRun run_;
   Elapsed elapsed_;
 };

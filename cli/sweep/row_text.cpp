@@ -39,7 +39,7 @@ std::string cell_text(const json::Value& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return value.get<std::string>();
   std::string text = json_text(value);
-  return text == "null" ? "" : text;  // a number without digits: not finite
+  return text == "null" ? "" : text;  // not finite, so it has no digits
 }
 
 std::string header_text(TextFormat format, const std::vector<std::string>& header) {

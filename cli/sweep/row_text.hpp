@@ -23,9 +23,9 @@ class RecordReader {
  public:
   explicit RecordReader(TextFormat format) : is_csv_(format == TextFormat::csv), rows_(is_csv_ ? -1 : 0) {}
   void read(std::string_view piece);
-  /// Whole records, without the header of a CSV file.
+  /// Number of whole records, without the header of a CSV file.
   Count rows() const { return std::max<Count>(0, rows_); }
-  /// Bytes up to the end of the last whole record.
+  /// Number of bytes up to the end of the last whole record.
   Count whole_bytes() const { return whole_bytes_; }
   /// The header or the first row, with its line end.
   const std::optional<std::string>& first() const { return first_; }
@@ -35,7 +35,7 @@ class RecordReader {
  private:
   void end_record();
   bool is_csv_, quoted_ = false;
-  Count rows_;  ///< -1: the header follows
+  Count rows_;  ///< number of rows read; -1 while the CSV header is expected
   Count bytes_ = 0, whole_bytes_ = 0, distance_ = 1;
   std::string record_, last_;
   std::optional<std::string> first_;

@@ -45,7 +45,7 @@ class Statement {
   void reset() { sqlite().reset(statement_); }
   void bind(int place, const json::Value& v);
   json::Value column(int index) const;
-  /// The column's value if it has this type; else empty text, or 0.
+  /// The column's value if it has this type; otherwise empty text or 0.
   std::string text(int index) const;
   Count count(int index) const;
 
@@ -124,12 +124,12 @@ class SqliteTable : public Table {
   sqlite3* db_ = nullptr;
   std::unique_ptr<Statement> insert_;
   Elapsed elapsed_;
-  double committed_ = 0;  ///< seconds
+  double committed_ = 0;  ///< time of the last commit in seconds, by `elapsed_`
 };
 
 SqliteTable::SqliteTable(std::string path, std::vector<std::string> header, Opening opening)
     : path_(std::move(path)), header_(std::move(header)), opening_(opening) {
-  sqlite();  // throws if SQLite is missing, before any file changes
+  sqlite();  // throws if SQLite is missing, before any file is changed
   if (opening == Opening::force) {
     ::unlink(path_.c_str());
     for (const char* ending : {"-journal", "-wal", "-shm"}) ::unlink((path_ + ending).c_str());
@@ -158,7 +158,7 @@ void SqliteTable::run(const std::string& sql) {
   if (const int code = sqlite().exec(db_, sql.c_str(), nullptr, nullptr, nullptr); code != sqlite_code::ok) fail(code);
 }
 
-/// Column names of an existing table; any other table is listed as a column "table NAME".
+/// Column names of an existing table; every other table is listed as a column "table NAME".
 std::vector<std::string> SqliteTable::found_columns() {
   Statement info(db_,
                  "SELECT name FROM pragma_table_info('sweep') UNION ALL "

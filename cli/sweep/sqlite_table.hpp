@@ -1,6 +1,6 @@
 #pragma once
-/// Rows in the table "sweep" of a SQLite file, in order of rowid. Integers beyond 2^63 are stored as text, booleans as
-/// 0 and 1.
+/// Rows in the table "sweep" of a SQLite file, in order of rowid. Integers of 2^63 and above are stored as text,
+/// booleans as 0 and 1.
 
 #include "cli/sweep/table.hpp"
 

@@ -14,15 +14,15 @@ namespace llmcalc {
 struct RowBlock {
   std::vector<RowCells> rows;
   std::string text{};
-  Count size = 0;        ///< number of rows
-  Count errors = 0;      ///< impossible points
-  bool stopped = false;  ///< rows are missing at the end of the block
+  Count size = 0;        ///< number of rows in the block
+  Count errors = 0;      ///< number of impossible points in the block
+  bool stopped = false;  ///< whether rows are missing at the end of the block
 };
 
 /// Rows already in a file, with a sample for comparison.
 struct WrittenRows {
   Count rows = 0;
-  std::vector<std::pair<Count, std::string>> sample{};  ///< index and Table::record()
+  std::vector<std::pair<Count, std::string>> sample{};  ///< index and Table::record() of each sampled row
 };
 
 enum class Opening : std::uint8_t { fresh, resume, force };
@@ -44,7 +44,7 @@ class Table {
   virtual void encode(RowBlock& block) const { static_cast<void>(block); }
   virtual void append(const RowBlock& block) = 0;
   virtual void finish() {}
-  /// Whether rows appear on the terminal, where a progress line would disturb them.
+  /// Whether rows are printed on the terminal, where a progress line would garble them.
   virtual bool is_on_terminal() const { return false; }
 };
 
@@ -56,7 +56,7 @@ std::unique_ptr<Table> output_table(TextFormat format, std::vector<std::string> 
 /// The table in a file, whose name ends with .csv, .jsonl, .sqlite or .db. An existing file is continued or replaced
 /// only if its header is the same, or with Opening::force. Throws InputError.
 std::unique_ptr<Table> file_table(const std::string& path, std::vector<std::string> header, Opening opening);
-/// Throws InputError for a name with another ending.
+/// Throws InputError for a name with any other ending.
 void check_table_name(const std::string& path);
 
 }  // namespace llmcalc

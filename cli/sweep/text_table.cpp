@@ -60,7 +60,7 @@ class PipeTable : public TextTable {
   WholeFile file_;
 };
 
-/// A file of text. Records end with a line end, so that a truncated record is recognized.
+/// A text file. Every record ends with a line end, so that a truncated record is recognized.
 class TextFile : public TextTable {
  public:
   TextFile(std::string path, TextFormat format, std::vector<std::string> header, Opening opening)
@@ -88,7 +88,7 @@ class TextFile : public TextTable {
     throw InputError(fmt::format("{} '{}': {}", what, path_, std::strerror(errno)));
   }
 
-  std::string path_, begin_{};  ///< `begin_`: beginning of the existing file
+  std::string path_, begin_{};  ///< `begin_`: first part of the existing file
   bool resumes_;
   int file_ = -1;
   RecordReader found_{format()};

@@ -18,7 +18,7 @@ LocalAttention local_attention(std::string_view text, Count window, Count layers
 struct AttentionLayers {
   LocalAttention local;
   bool sinks = false;
-  bool recurrent = false;  ///< some layers have no softmax attention; their mixer is not stated
+  bool recurrent = false;  ///< whether some layers have no softmax attention; their mixer is not stated
   std::string assumed{};   ///< the assumption as a sentence, if the text does not give the layers or is not understood
 };
 /// Attention layers in a row's text. A window stated without layers applies to every layer, and text that is not

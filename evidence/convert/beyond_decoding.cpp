@@ -74,8 +74,8 @@ bool lies_on_host(const Words& told) {
   return false;
 }
 
-/// Whether prompts hit the cache in a row that does not state its cached tokens. Rows that state them are predicted
-/// with them.
+/// Whether prompts hit the cache in a row that does not state its cached tokens. For rows that do, the prediction
+/// includes these tokens.
 bool hits_cache(const InferenceRow& row, const Words& told, const std::string& text) {
   static const std::regex share("[0-9] ?% (?:of [a-z ]{1,40})?(?:shared|cached|hits?)\\b");
   return !row.batch.cached_context &&

@@ -18,7 +18,7 @@ struct Unconverted {
 struct Converted {
   std::vector<json::Value> rows;  ///< all rows, in the order of the file
   std::vector<Unconverted> unconverted;
-  std::vector<std::string> unknown_keys;  ///< "measured.new_key": once each; kept under "stated", but not read
+  std::vector<std::string> unknown_keys;  ///< such as "measured.new_key", once each; kept under "stated", but not read
 };
 
 /// Converts every row of a file in the old schema. `where` names the file in errors. Throws InputError if the file is

@@ -69,7 +69,7 @@ constexpr std::array device_kinds{
     DeviceKind{" (rubin|vr) ", "b300-sxm-288gb"},
 };
 
-/// Words of letters and words of digits, in lower case: " tesla p 40 ".
+/// The name split into words of letters and words of digits, in lower case: " tesla p 40 ".
 std::string spaced(std::string_view name) {
   std::string out = " ";
   for (const std::string& word : words_of(name.substr(0, 200))) out += word + " ";

@@ -11,9 +11,9 @@ namespace llmcalc {
 
 enum class FlopsFormula {
   hardware_96,  ///< 96 B s L h^2 (1 + s/6h + V/16Lh), including recomputation of all layers (arXiv:2104.04473, eq. 3)
-  model_72,     ///< 72 B s L h^2 (1 + s/6h + V/12Lh): the same without recomputation
-  six_n,        ///< per token 6 N + 12 L H Q s, N all parameters (PaLM, arXiv:2204.02311, appendix B)
-  by_matrix,    ///< per token 12 L h^2 (1 + kv/a + s/h) + 18 L f h (12 if not gated) + 6 V h (NeMo)
+  model_72,     ///< 72 B s L h^2 (1 + s/6h + V/12Lh): as hardware_96, without recomputation
+  six_n,        ///< 6 N + 12 L H Q s per token, N all parameters (PaLM, arXiv:2204.02311, appendix B)
+  by_matrix,    ///< 12 L h^2 (1 + kv/a + s/h) + 18 L f h (12 if not gated) + 6 V h per token (NeMo)
   half_attention,  ///< 6 N for weight matrices, and attention matmuls over the causal half
   eight_n,         ///< 8 N: forward, recomputed forward and backward, excluding attention
   plain_six_n,     ///< 6 N, excluding attention
@@ -23,7 +23,7 @@ enum class FlopsFormula {
 struct FlopsConvention {
   FlopsFormula formula = FlopsFormula::unknown;
   std::optional<double> params;       ///< N, if the convention states it
-  bool non_embedding = false;         ///< N excludes token embedding, positions and head
+  bool non_embedding = false;         ///< whether N excludes token embedding, positions and head
   std::optional<double> peak_tflops;  ///< peak for MFU, if the convention states it
   /// Whether recomputed forward passes are counted.
   bool counts_recompute() const { return formula == FlopsFormula::hardware_96 || formula == FlopsFormula::eight_n; }

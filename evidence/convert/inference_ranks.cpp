@@ -12,8 +12,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Makes a device a part of a chip for sources that count cores (AWS Neuron, TPU7x), which state more ranks than
-/// chips. A GPU is one device, so more ranks than GPUs are an error in the row.
+/// Splits chips into cores for sources that count each core as a device (AWS Neuron, TPU7x), and therefore state more
+/// ranks than chips. A GPU is one device, so a row with more ranks than GPUs is an error.
 void split_chips(const InferenceRow& row, InferenceCase& c) {
   const Count all = devices(c.layout), chips = row.hardware.count, cores = cores_of_chip(c.on.hardware);
   if (all == chips) return;
@@ -51,9 +51,9 @@ void pad_experts(InferenceCase& c, Count ranks_of_experts) {
   experts = padded;
 }
 
-/// The rank count in `split` to which the row's remaining devices are assigned: tensor ranks if the row does not
-/// state them (pipeline stages for llama.cpp, which splits a model by layers), otherwise replicas or stages. If all
-/// devices are expert-parallel, all other layers are replicated. Null if the row states every count.
+/// The rank count in `split` to which the row's remaining devices are assigned: tensor-parallel ranks if the row does
+/// not state them (pipeline stages for llama.cpp, which splits a model by layers), otherwise replicas or stages. If
+/// all devices are expert-parallel, all other layers are replicated. Null if the row states every count.
 Count* unstated_ranks(const InferenceRow& row, Layout& split) {
   const bool llama = engine_name(row.engine, row.notes).name == "llama.cpp";
   if (!row.tp) return llama && !row.pp ? &split.pp : &split.tp;
@@ -73,8 +73,9 @@ void use_unstated_ranks(const InferenceRow& row, InferenceCase& c, Layout& split
   c.input_assumed = true;
 }
 
-/// Derives attention replicas from the row's tensor ranks, since SGLang and TensorRT-LLM count the replicas among them:
-/// tp 8, dp 8 on 8 devices means 8 replicas of attention, with the experts distributed across all 8 devices.
+/// Derives attention replicas from the row's tensor-parallel ranks, since SGLang and TensorRT-LLM count the replicas
+/// among them: tp 8, dp 8 on 8 devices means 8 replicas of attention, with the experts distributed across all 8
+/// devices.
 void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout& split) {
   const Count all = row.hardware.count;
   if (!c.arch.has_experts() || split.dp == 1 || mul(split.tp, split.pp) != all || split.tp % split.dp != 0) return;

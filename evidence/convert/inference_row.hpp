@@ -16,7 +16,7 @@ struct InferenceModel {
   std::optional<Count> kv_heads, head_dim, ffn, vocab, sliding_window;
   std::optional<bool> gated_mlp, tied_embeddings, qkv_bias, parallel_block;
   std::optional<Count> experts, top_k, moe_ffn, shared_experts, shared_ffn, dense_layers, moe_every;
-  bool recurrent = false;  ///< some layers have a recurrent state instead of softmax attention
+  bool recurrent = false;  ///< whether some layers have a recurrent state instead of softmax attention
   std::optional<MlaRow> mla;
   std::optional<ModelCard> config;  ///< the model's config.json, which determines all shapes
 };
@@ -52,7 +52,7 @@ struct InferenceRow {
   InferenceHardware hardware;
   std::optional<Count> tp, pp, ep, dp;
   InferenceBatch batch;
-  std::vector<std::pair<std::string, double>> measured;  ///< by key, in the key's unit
+  std::vector<std::pair<std::string, double>> measured;  ///< measured values by key, in the key's unit
   bool prefill_suspect = false;
 };
 

@@ -18,11 +18,11 @@ struct OldFile {
   std::vector<TrainingRow> training;
   std::vector<InferenceRow> inference;
   std::vector<RecordedRun> serving;
-  std::vector<std::string> unknown_keys;  ///< "measured.new_key": once each; ignored
+  std::vector<std::string> unknown_keys;  ///< such as "measured.new_key", once each; ignored
 };
 
-/// Reads rows, or one recorded run, from text. `where` names it in errors. Throws an InputError whose sentence gives
-/// the file, line and row.
+/// Reads rows, or one recorded run, from text. `where` names it in errors. Throws an InputError that gives the file,
+/// line and row.
 OldFile read_old_file(std::string_view text, const std::string& where);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// Operators that a training run recomputes in backward, from its row.
+/// Operators that a training run recomputes in the backward pass, from its row.
 
 #include <string>
 

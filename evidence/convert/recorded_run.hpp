@@ -29,20 +29,20 @@ struct RecordedRun {
   RowSource source;
   std::string engine, version, model, hardware, dtype, quantization, cache_dtype;
   std::optional<ModelCard> config;                               ///< the model's config.json, if the run includes it
-  std::optional<double> memory_gb, bandwidth_gb_s, utilization;  ///< per device
+  std::optional<double> memory_gb, bandwidth_gb_s, utilization;  ///< values of one device
   Count tensor_ranks = 1, data_ranks = 1;  ///< `data_ranks` engines of `tensor_ranks` x `stages` devices
-  Count stages = 1;                        ///< pipeline stages
-  bool expert_parallel = false;            ///< whole experts are distributed across all of these devices
-  std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len, block_size;  ///< per engine
-  bool eager = false;                                                                    ///< no graphs are captured
+  Count stages = 1;                        ///< number of pipeline stages
+  bool expert_parallel = false;            ///< whether whole experts are distributed across all of these devices
+  std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len, block_size;  ///< limits of one engine
+  bool eager = false;  ///< whether graph capture is disabled
   std::optional<bool> chunked_prefill, prefix_caching;
-  std::string beyond;                     ///< if not empty, work that a replay does not include
-  std::vector<RecordedRequest> requests;  ///< sorted by `queued`
+  std::string beyond;                     ///< work that a replay does not include; empty: none
+  std::vector<RecordedRequest> requests;  ///< requests, sorted by `queued`
   std::vector<RecordedSecond> seconds;
-  std::vector<std::string> unknown_keys;  ///< "engine.new_key": once each; ignored
+  std::vector<std::string> unknown_keys;  ///< such as "engine.new_key", once each; ignored
 };
 
-/// Reads a recorded run; `where` names the text in errors. Throws InputError with one sentence: file, request or
-/// second, and reason.
+/// Reads a recorded run; `where` names the text in errors. Throws InputError; its message gives the file, the request
+/// or second, and the reason.
 RecordedRun read_recorded_run(std::string_view text, const std::string& where);
 }  // namespace llmcalc

@@ -96,11 +96,12 @@ void weigh_shape(RowArch& r, std::string sentence) {
   r.weighty = true;
 }
 
-/// Vocabularies of GPT-2 as trained by NVIDIA (padded to 128 x tensor ranks) and by others.
+/// GPT-2's vocabulary sizes: as trained by NVIDIA (padded to a multiple of 128 x tensor-parallel ranks), and as
+/// trained by others.
 constexpr Count padded_gpt2 = 51200, gpt2 = 50257;
 
-/// Sets the vocabulary to the row's, the preset's, or `usual`. `is_certain`: the assumption of `usual` does not
-/// reduce the row's weight in a fit, because vTrain's rows are all GPTs with one vocabulary.
+/// Sets the vocabulary to the row's, the preset's, or `usual`. `is_certain`: assuming `usual` does not reduce the
+/// row's weight in a fit; true for vTrain's rows, which are all GPTs with the same vocabulary.
 void use_vocabulary(RowArch& r, const std::optional<Count>& said, const std::optional<Arch>& preset, Count usual,
                     bool is_certain) {
   r.arch.vocabulary = said ? *said : preset ? preset->vocabulary : usual;

@@ -14,9 +14,9 @@ namespace llmcalc {
 /// An architecture, or the reason that there is none.
 struct RowArch {
   Arch arch;
-  std::vector<std::string> assumed;  ///< sentences, for values that are missing or not understood
-  bool weighty = false;              ///< time depends strongly on one of the assumptions
-  std::string skip;                  ///< if not empty, why the row's shapes do not describe a model
+  std::vector<std::string> assumed;  ///< assumptions as sentences, for values that are missing or not understood
+  bool weighty = false;              ///< whether time depends strongly on one of the assumptions
+  std::string skip;                  ///< why the row's shapes do not describe a model; empty if they do
 };
 
 RowArch arch_of(const TrainingRow& row);

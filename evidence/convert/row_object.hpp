@@ -22,18 +22,18 @@ class RowObject {
       : object_(object), path_(std::move(path)), unknown_(&unknown) {}
 
   bool has(std::string_view key) const { return object_.has(key); }
-  std::optional<Count> count(std::string_view key) const;      ///< at least 0
-  std::optional<Count> positive(std::string_view key) const;   ///< at least 1
-  std::optional<double> quantity(std::string_view key) const;  ///< above 0
-  std::optional<double> amount(std::string_view key) const;    ///< at least 0
-  std::optional<double> number(std::string_view key) const;    ///< of either sign
-  std::optional<double> fraction(std::string_view key) const;  ///< above 0 and at most 1
-  std::optional<bool> flag(std::string_view key) const;        ///< true, "True", ...
-  std::string text(std::string_view key) const;                ///< empty: not stated
+  std::optional<Count> count(std::string_view key) const;      ///< the value must be at least 0
+  std::optional<Count> positive(std::string_view key) const;   ///< the value must be at least 1
+  std::optional<double> quantity(std::string_view key) const;  ///< the value must be above 0
+  std::optional<double> amount(std::string_view key) const;    ///< the value must be at least 0
+  std::optional<double> number(std::string_view key) const;    ///< the value may have either sign
+  std::optional<double> fraction(std::string_view key) const;  ///< the value must be above 0 and at most 1
+  std::optional<bool> flag(std::string_view key) const;        ///< reads true, "True", ...
+  std::string text(std::string_view key) const;                ///< empty if not stated
   /// Value under a key as text. Strings are returned unchanged, other types as JSON; null, false and [] give an empty
   /// string.
   std::string said(std::string_view key) const;
-  bool is_false(std::string_view key) const;  ///< exactly the value false
+  bool is_false(std::string_view key) const;  ///< whether the value is exactly false
   /// Architecture from a Hugging Face config.json under a key, if present. Throws InputError if it is unreadable.
   std::optional<ModelCard> config(std::string_view key) const;
   /// Object under a key; empty if the key is missing.

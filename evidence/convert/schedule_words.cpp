@@ -19,7 +19,7 @@ namespace {
 struct ScheduleName {
   const char* part;
   Schedule schedule;
-  bool near = false;  ///< the named schedule is only similar to `schedule`
+  bool near = false;  ///< whether the named schedule is only similar to `schedule`
 };
 constexpr ScheduleName schedule_names[] = {
     {"dualpipev", Schedule::dualpipe_v},

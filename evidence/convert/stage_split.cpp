@@ -81,7 +81,7 @@ bool is_ends_rule(const std::string& text) {
 class SplitReader {
  public:
   SplitReader(Count layers, Count chunks) : layers_(layers), chunks_(chunks) {}
-  std::vector<Count> stated;  ///< by chunk, in model order; empty if not stated
+  std::vector<Count> stated;  ///< layers of each chunk, in model order; empty if not stated
   bool fewer_at_ends = false;
 
   void read(const SplitSaid& said, Assumptions& assumed) {
@@ -135,7 +135,7 @@ std::vector<Count> chunks_by_rule(const Arch& arch, const Layout& split, bool fe
   return {};
 }
 
-/// Number of layers in each of a row's chunks, in model order. Empty if left to the calculation.
+/// Number of layers in each of a row's chunks, in model order. Empty if the calculation chooses the split.
 std::vector<Count> chunks_of(const TrainingRow& row, const Arch& arch, const Layout& split, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
   SplitReader reader(arch.layers, mul(split.pp, split.chunks));

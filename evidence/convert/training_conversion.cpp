@@ -83,8 +83,8 @@ std::string not_expressed(const TrainingRow& row) {
   return unknown_formats(row);
 }
 
-/// Modules that the run recomputes. Excludes a flash attention core, whose backward recomputes the scores in any
-/// case.
+/// Modules that the run recomputes. Excludes a flash attention core, whose backward pass always recomputes the
+/// scores.
 RecomputeModules modules_of(const Recomputed& r, AttentionImpl attention) {
   RecomputeModules all;
   for (const auto& [recomputes, module] :
@@ -346,7 +346,8 @@ void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   use_plan(row, c, assumed);
   if (!c.skip.empty()) return;
   c.layout.stage_layers = stage_layers_of(row, c.arch, c.layout, assumed);
-  const bool times_layers_alone = contains(lower(row.family), "vtrain");  // with GPT-2's vocabulary, unpadded
+  const bool times_layers_alone = contains(lower(row.family), "vtrain");  // vTrain's model has GPT-2's vocabulary,
+                                                                          // unpadded
   if (!times_layers_alone) c.layout.vocabulary_multiple = vocabulary_multiple(c.stack);
   c.skip = pipeline_flaw(c);
 }

@@ -72,7 +72,7 @@ std::string in_own_names(const std::string& text) {
 /// A format in a row's text, and its use.
 struct NamedFormat {
   std::string format;
-  bool stored = false;  ///< for stored or sent tensors, not for matmuls: "fp32 master weights"
+  bool stored = false;  ///< whether the format is for stored or sent tensors, not for matmuls: "fp32 master weights"
 };
 
 /// Whether a word after a format indicates that the format is for stored or sent tensors.
@@ -237,7 +237,7 @@ void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& pla
   const Device& device = hardware.cluster.device;
   std::vector<NamedFormat> all = named_formats(row.precision);
   if (trains_adapters(row))
-    std::erase_if(all, [](const NamedFormat& n) { return n.format == "nvfp4"; });  // the format of frozen weights
+    std::erase_if(all, [](const NamedFormat& n) { return n.format == "nvfp4"; });  // then the format of frozen weights
   const ProductFormats named = product_formats(all);
   const bool half = is_half(row.precision) || named.others == "fp16";
   const bool has_bf16 = device.peak(dtypes::bf16).value > 0, has_fp16 = device.peak(dtypes::fp16).value > 0;

@@ -39,8 +39,8 @@ Count data_ranks(const TrainingRow& row, const Layout& split, Assumptions& assum
 struct ShardingStrategy {
   std::string_view name;
   Zero zero = Zero::weights;
-  bool reshard = true;    ///< frees gathered weights after forward
-  bool in_nodes = false;  ///< sharded inside a node, replicated across nodes
+  bool reshard = true;    ///< whether gathered weights are freed after the forward pass
+  bool in_nodes = false;  ///< whether states are sharded inside a node and replicated across nodes
 };
 constexpr ShardingStrategy sharding_strategies[] = {{"fullshard"},
                                                     {"fullyshard"},
@@ -89,8 +89,8 @@ void use_group(const TrainingRow& row, bool in_nodes, Layout& split, Assumptions
   if (group && *group > 0 && *group < all && all % *group == 0 && split.zero != Zero::none) split.hsdp = *group;
 }
 
-/// Sets the sharding. FSDP's SHARD_GRAD_OP keeps weights gathered between forward and backward, like ZeRO-3 without
-/// resharding.
+/// Sets the sharding. FSDP's SHARD_GRAD_OP keeps weights gathered between the forward and the backward pass, like
+/// ZeRO-3 without resharding.
 void use_sharding(const TrainingRow& row, Layout& split, Assumptions& assumed) {
   const TrainingParallelism& p = row.parallelism;
   const auto strategy = strategy_of(p, assumed);
@@ -119,8 +119,8 @@ void use_context(const TrainingRow& row, Layout& split, Assumptions& assumed) {
     split.context_method = ContextMethod::ulysses;
 }
 
-/// Sets the expert ranks. Megatron-LM shards experts across tensor-parallel ranks by default; a run with too few
-/// ranks for this did not do so.
+/// Sets the number of expert-parallel ranks. Megatron-LM shards experts across tensor-parallel ranks by default; a
+/// run with too few ranks for this did not do so.
 void use_experts_ranks(const TrainingRow& row, const Arch& arch, Layout& split, Assumptions& assumed) {
   if (!arch.has_experts()) return;
   split.ep = row.parallelism.ep.value_or(1);

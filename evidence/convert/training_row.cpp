@@ -15,7 +15,7 @@ Count needed(const RowObject& o, std::string_view key) {
   throw InputError(fmt::format("{}: {} is missing; every measurement requires it", o.where(), in_quotes(key)));
 }
 
-/// Size under the first of `keys` that has one. Reads every key.
+/// Size under the first of `keys` that has one. Reads every key, so that all of them count as known.
 std::optional<Count> size_under(const RowObject& o, std::initializer_list<std::string_view> keys) {
   std::optional<Count> size;
   for (const std::string_view key : keys)

@@ -15,7 +15,7 @@ struct MoeRow {
   Count experts = 0;
   std::optional<Count> top_k, expert_ffn, shared_experts, shared_ffn, dense_layers, every;
   std::optional<double> capacity_factor;
-  std::string dense_said{};  ///< a list of dense layers other than the first ones
+  std::string dense_said{};  ///< text that names the dense layers, if they are not the first ones
 };
 
 struct MlaRow {
@@ -72,7 +72,7 @@ struct TrainingRow {
   TrainingBatch batch;
   TrainingMeasured measured;
   std::optional<double> activation_offload_layers, offload_alpha;
-  /// Values that the data set's curators derived with the row's convention.
+  /// Values that the dataset's curators derived with the row's convention.
   std::optional<double> derived_iteration_time_s, derived_tokens_per_s_per_gpu;
 };
 

@@ -53,7 +53,7 @@ InferenceParameters inference_parameters(std::span<const double> values) {
 
 namespace {
 
-/// ln(predicted / measured) for given parameter values.
+/// The error ln(predicted / measured) for given parameter values.
 using FitError = std::function<double(std::span<const double>)>;
 
 struct InferenceFitRows {

@@ -12,11 +12,11 @@
 
 namespace llmcalc {
 
-/// Strength of the pull toward the defaults, chosen by leave-one-family-out errors among 0.3, 0.5, 1, 2 and 3. In
-/// training, the mean of the family medians hardly changes from 0.3 to 2 (8.9 to 9.3 %), nor do the largest errors;
-/// 0.5 is a compromise between rows and defaults. In inference, whose sources are smaller, 3 and 10 predict left-out
-/// figures equally well (time per token 6 to 8 %, whole batches 11 to 13 %) and better than weaker pulls do (8 to 9
-/// %, 13 %). Of these two, 3 follows the rows more closely.
+/// Strength of the ridge penalty that pulls values toward their defaults, chosen by leave-one-family-out errors among
+/// 0.3, 0.5, 1, 2 and 3. In training, the mean of the family medians hardly changes from 0.3 to 2 (8.9 to 9.3 %), nor
+/// do the largest errors; 0.5 is a compromise between rows and defaults. In inference, whose sources are smaller, 3
+/// and 10 predict left-out figures equally well (time per token 6 to 8 %, whole batches 11 to 13 %) and better than
+/// weaker penalties do (8 to 9 %, 13 %). Of these two, 3 follows the rows more closely.
 double chosen_ridge(AccuracyKind kind);
 
 /// Rows of a file to which an estimator is fitted. Precondition: `kind` is training or inference.
@@ -28,7 +28,7 @@ std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch&
 std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
                                    const AccuracyWatch& watch = {});
 
-/// Recomputes the predictions for rows of a set with the given parameter values.
+/// With the given parameter values, recomputes the predictions for rows of a set.
 void predict_from(Accuracy& a, const FitSet& set, std::span<const double> values);
 
 /// Recomputes the predictions for rows of a set. Each family is predicted with values fitted to all other families,

@@ -13,8 +13,8 @@ namespace llmcalc {
 /// A measured memory figure, and its prediction with all parameters at 0.
 struct MemoryFitRow {
   std::string family;
-  bool reserved = false, process = false;  ///< which parameters affect it
-  bool stated = true;                      ///< the row states the kind of memory; other rows are not fitted
+  bool reserved = false, process = false;  ///< whether the figure includes reserved memory, and process memory
+  bool stated = true;                      ///< whether the row states the kind of memory; only such rows are fitted
   double bytes = 0, measured = 0;
 };
 double predicted_bytes(const MemoryFitRow& row, const MemoryParameters& p);

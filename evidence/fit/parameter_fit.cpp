@@ -16,7 +16,7 @@ constexpr int steps_of_a_pattern = 8;
 using Vector = Eigen::VectorXd;
 using DesignMatrix = Eigen::MatrixXd;
 
-/// Conversion between parameter values and fractions of the parameters' ranges.
+/// Converts between parameter values and fractions of the parameters' ranges.
 class Ranges {
  public:
   explicit Ranges(std::span<const ParameterCard> cards) : cards_(cards) {}

@@ -33,9 +33,9 @@ enum class FitLoss {
 /// Measurements to which parameters are fitted.
 struct FitSet {
   std::span<const ParameterCard> cards;
-  std::vector<std::string> keys{};      ///< by row: its id and quantity
-  std::vector<std::string> families{};  ///< by row
-  std::vector<double> weights{};        ///< by row; 0: not used in a fit
+  std::vector<std::string> keys{};      ///< id and quantity of each row
+  std::vector<std::string> families{};  ///< family of each row
+  std::vector<double> weights{};        ///< weight of each row; 0 excludes it from the fit
   FitLoss loss = FitLoss::soft_l1;
   double width = 0.07;  ///< width of the loss, in units of ln(predicted / measured)
   /// ln(predicted / measured) of a row for parameter values. Called concurrently from two threads.
@@ -45,17 +45,17 @@ struct FitSet {
 /// Errors around given parameter values, linearized in the parameters.
 struct LinearErrors {
   std::vector<double> values;
-  std::vector<double> errors;  ///< by row of a set; 0 for rows without a weight
+  std::vector<double> errors;  ///< error of each row of a set; 0 for rows without a weight
   std::vector<std::vector<double>>
-      derivatives;  ///< by parameter, then by row; with respect to fractions of the parameter's range
+      derivatives;  ///< derivatives by parameter, then by row; with respect to fractions of the parameter's range
 };
 
 struct FitOptions {
   double ridge = 1;
   std::vector<std::size_t> fixed{};  ///< parameters that keep their initial value, even outside their bounds
-  std::vector<bool> without{};       ///< rows that are left out; empty: all rows are used
+  std::vector<bool> without{};       ///< which rows are left out; empty: all rows are used
   int most_steps = 100;
-  const LinearErrors* linear = nullptr;  ///< replaces FitSet::error
+  const LinearErrors* linear = nullptr;  ///< if not null, used instead of FitSet::error
   std::function<void(int step, double loss)> progress{};
 };
 
@@ -63,7 +63,7 @@ struct FitOptions {
 /// of the n kept rows by n^0.35.
 void weigh_families(FitSet& set);
 
-/// Errors of the rows used in a fit, and their derivatives at `values`.
+/// Errors at `values` of the rows used in a fit, and their derivatives.
 LinearErrors linear_errors(const FitSet& set, std::span<const double> values);
 
 /// Fitted values. `begin` must be near the optimum.

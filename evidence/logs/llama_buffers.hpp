@@ -17,8 +17,8 @@ enum class BufferUse : std::uint8_t { weights, cache, compute, output };
 /// A buffer in a log: "load_tensors:        CUDA0 model buffer size =  8148.38 MiB".
 struct LlamaBuffer {
   BufferUse use{};
-  std::string owner{};   ///< function that allocated it
-  std::string device{};  ///< "CUDA0", "CPU_Mapped", "CUDA_Host"
+  std::string owner{};   ///< function that allocated the buffer
+  std::string device{};  ///< name of the device: "CUDA0", "CPU_Mapped", "CUDA_Host"
   LoggedBytes bytes{};
 };
 
@@ -34,14 +34,14 @@ class LlamaBuffers {
   void settle(ServerStart& s) const;
 
  private:
-  using Sizes = std::map<std::string, LoggedBytes, std::less<>>;  ///< by device
+  using Sizes = std::map<std::string, LoggedBytes, std::less<>>;  ///< sizes by device
   LoggedBytes compute_of(std::string_view device) const;
   LoggedBytes on_host() const;
 
   std::vector<std::string> devices_;
   bool mapped_ = false;
   Sizes weights_, cache_, draft_, output_;
-  std::map<std::pair<std::string, std::string>, LoggedBytes> compute_;  ///< by owner and device
+  std::map<std::pair<std::string, std::string>, LoggedBytes> compute_;  ///< compute buffers by owner and device
 };
 
 /// The buffer in a line, if any.

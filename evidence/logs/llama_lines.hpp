@@ -28,7 +28,7 @@ class LlamaLines {
 
   ServerStart s_;
   LlamaBuffers buffers_;
-  std::optional<LoggedBytes> projected_free_;  ///< of all devices
+  std::optional<LoggedBytes> projected_free_;  ///< free memory of all devices
 };
 
 /// File type of a GGUF file as --weight-precision takes it: "q4_k_m" for "Q4_K - Medium". Empty if unknown.

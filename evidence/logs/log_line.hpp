@@ -41,7 +41,7 @@ struct LogLine {
 
 /// Size at the beginning of the text.
 std::optional<LoggedBytes> size_at(std::string_view text, const LogLine& line);
-/// Digits at the beginning of the text, with points and commas.
+/// Digits at the beginning of the text, including decimal points and commas.
 std::string_view digits_at(std::string_view text);
 
 /// The log as displayed: without colors, and with line breaks in place of the carriage returns of progress bars.

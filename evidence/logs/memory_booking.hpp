@@ -18,13 +18,13 @@ enum class MemoryTerm : std::uint8_t {
   draft,       ///< weights and cache of a draft model
   workspaces,  ///< buffers that a server's runtime allocates once
   graphs,
-  reserved,  ///< reserved by PyTorch; the log does not state the allocated part
+  reserved,  ///< bytes reserved by PyTorch; the log does not state the allocated part
   slack,
   libraries,
   other_processes,
-  outside,  ///< libraries and other processes, not separated
+  outside,  ///< libraries and other processes together
   held_before_start,
-  libraries_and_free,  ///< not separated
+  libraries_and_free,  ///< libraries and free memory together
   free,
   not_granted,
   not_said,
@@ -56,7 +56,7 @@ inline constexpr auto choices<MemoryTerm> =
 struct BookedTerm {
   MemoryTerm term{};
   Bytes bytes{};         ///< negative if the other terms exceed the total, or due to the log's rounding
-  bool derived = false;  ///< computed as the remainder of other terms, not logged
+  bool derived = false;  ///< whether the bytes are the remainder of other terms, not logged
 };
 
 /// The total to which the terms add up.
@@ -77,9 +77,9 @@ struct MemoryBooking {
 
 /// Defaults for values that a log may lack, and how tensor memory is counted.
 struct BookingDefaults {
-  std::optional<Bytes> capacity{};      ///< of the device
-  std::optional<double> utilization{};  ///< of a vLLM server
-  bool pools_apart = true;              ///< tensors in CUDA graph pools are counted separately from other tensors
+  std::optional<Bytes> capacity{};      ///< memory capacity of the device
+  std::optional<double> utilization{};  ///< --gpu-memory-utilization of a vLLM server
+  bool pools_apart = true;  ///< whether tensors in CUDA graph pools are counted separately from other tensors
 };
 
 MemoryBooking book(const ServerStart& s, const BookingDefaults& defaults);

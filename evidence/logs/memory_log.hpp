@@ -24,7 +24,7 @@ struct MemoryLog {
   OutOfMemoryLog out_of_memory{};
   MemorySummaryLog summary{};
   TrainingMemory training{};
-  bool loading = false;  ///< memory ran out while a server loaded its weights
+  bool loading = false;  ///< whether memory ran out while a server loaded its weights
 
   /// Name of the kind in JSON: "vllm_start", "out_of_memory".
   std::string_view kind_name() const;

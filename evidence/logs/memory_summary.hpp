@@ -16,18 +16,18 @@ struct UsageNow {
 struct MemorySummary {
   std::optional<Count> device{};
   std::optional<UsageNow> allocated{};       ///< bytes of tensors, in blocks of 512 bytes
-  std::optional<UsageNow> active{};          ///< allocated, or freed while a stream still uses it
+  std::optional<UsageNow> active{};          ///< bytes allocated, or freed while a stream still uses them
   std::optional<UsageNow> requested{};       ///< bytes of tensors, before rounding to blocks
   std::optional<UsageNow> reserved{};        ///< bytes reserved by the allocator
-  std::optional<UsageNow> non_releasable{};  ///< reserved but not active, in segments that are partly in use
-  std::optional<Count> failures{};           ///< failed requests
+  std::optional<UsageNow> non_releasable{};  ///< bytes reserved but not active, in segments that are partly in use
+  std::optional<Count> failures{};           ///< number of failed requests
 };
 
 /// The tables in a log. Keeps only the last one of each device. Throws InputError if the numbers of a table
 /// contradict each other.
 struct MemorySummaryLog {
   std::vector<MemorySummary> devices;
-  Count repeats = 0;  ///< earlier tables of the same devices
+  Count repeats = 0;  ///< number of earlier tables for the same devices
 };
 MemorySummaryLog read_memory_summary(const std::vector<LogLine>& lines);
 

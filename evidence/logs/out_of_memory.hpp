@@ -12,7 +12,7 @@ namespace llmcalc {
 
 /// A process in the message, and its memory on the device.
 struct DeviceProcess {
-  std::optional<Count> pid;  ///< absent: the process whose request failed
+  std::optional<Count> pid;  ///< process id; absent: the process whose request failed
   LoggedBytes bytes{};
 };
 
@@ -20,12 +20,12 @@ struct OutOfMemory {
   std::optional<Count> gpu{};
   LoggedBytes asked{};
   std::optional<LoggedBytes> capacity{}, free{};
-  std::optional<LoggedBytes> allocated{};      ///< allocated by PyTorch, including private pools
-  std::optional<LoggedBytes> private_pools{};  ///< of CUDA graphs
-  std::optional<LoggedBytes> reserved{};       ///< reserved by PyTorch, whether allocated or not
-  std::optional<LoggedBytes> slack{};          ///< reserved but not allocated
+  std::optional<LoggedBytes> allocated{};      ///< bytes allocated by PyTorch, including private pools
+  std::optional<LoggedBytes> private_pools{};  ///< bytes in private pools of CUDA graphs
+  std::optional<LoggedBytes> reserved{};       ///< bytes reserved by PyTorch, whether allocated or not
+  std::optional<LoggedBytes> slack{};          ///< bytes reserved but not allocated
   std::optional<LoggedBytes> allowed{};        ///< memory limit set by this process
-  std::vector<DeviceProcess> processes{};      ///< empty: not in the message
+  std::vector<DeviceProcess> processes{};      ///< empty if the message lists none
   /// Environment variable with the allocator's options: as named in the message, otherwise the one for CUDA or HIP.
   std::string variable{};
 };
@@ -34,7 +34,7 @@ struct OutOfMemory {
 /// contradict each other.
 struct OutOfMemoryLog {
   std::vector<OutOfMemory> messages;
-  Count repeats = 0;  ///< additional messages of the same GPUs
+  Count repeats = 0;  ///< number of further messages for the same GPUs
 };
 OutOfMemoryLog read_out_of_memory(std::string_view plain, std::string_view file);
 

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 struct ServerReader {
   LoggedServer server;
-  std::span<const std::string_view> words;  ///< any of them identifies a line of this server
+  std::span<const std::string_view> words;  ///< words of which any one identifies a line of this server
   ServerStart (*read)(const std::vector<LogLine>&);
 };
 extern const ServerReader vllm_reader, sglang_reader, tensorrt_llm_reader, llama_cpp_reader, ollama_reader, tgi_reader;

@@ -22,8 +22,8 @@ inline constexpr auto choices<LoggedServer> = std::array{Choice{LoggedServer::vl
                                                          Choice{LoggedServer::tgi, "tgi_start"}};
 
 struct ServerProgram {
-  std::string_view title;   ///< "TensorRT-LLM"
-  std::string_view engine;  ///< preset in presets/software
+  std::string_view title;   ///< name in messages: "TensorRT-LLM"
+  std::string_view engine;  ///< name of the preset in presets/software
 };
 const ServerProgram& program(LoggedServer s);
 /// Whether llama.cpp does the server's computation.
@@ -31,7 +31,7 @@ constexpr bool is_llama(LoggedServer s) { return s == LoggedServer::llama_cpp ||
 
 /// Configuration that a server prints: its version, arguments and limits.
 struct ServerConfig {
-  std::string version{}, model{}, dtype{}, quantization{}, cache_dtype{};  ///< empty: not in the log
+  std::string version{}, model{}, dtype{}, quantization{}, cache_dtype{};  ///< all empty if not in the log
   std::string file_type{};  ///< type of a GGUF file, as --weight-precision takes it: "q4_k_m"
   std::optional<Count> tensor_parallel{}, pipeline_parallel{}, data_parallel{}, max_model_len{}, batched_tokens{},
       sequences{}, block_size{};
@@ -43,7 +43,7 @@ struct ServerConfig {
 struct ServerMemory {
   std::optional<LoggedBytes> total{}, free_at_start{}, granted{};
   std::optional<LoggedBytes> weights{}, libraries{}, activations{}, kv_cache{};
-  std::optional<LoggedBytes> weights_and_libraries{};  ///< if logged as one value
+  std::optional<LoggedBytes> weights_and_libraries{};  ///< set if the log states only the sum of the two
   std::optional<LoggedBytes> draft{};                  ///< weights and cache of a draft model
   std::optional<LoggedBytes> workspaces{};             ///< buffers of the runtime, allocated once
   std::optional<LoggedBytes> graphs{};
@@ -55,8 +55,8 @@ struct ServerMemory {
 /// Weights and cache summed over all devices, and weights on the host, if buffers are logged by device.
 struct BufferSpread {
   Bytes device_weights{}, host_weights{}, cache{};
-  bool all_layers = false;  ///< the log states that every layer is on a device
-  bool mapped = false;      ///< parts of the file, possibly also parts on a device, are mapped into host memory
+  bool all_layers = false;  ///< whether the log states that every layer is on a device
+  bool mapped = false;      ///< whether parts of the file are mapped into host memory, possibly also parts on a device
 };
 
 /// Purpose of a failed memory request.
@@ -68,7 +68,7 @@ struct ServerFailure {
 
 struct ServerStart {
   LoggedServer server = LoggedServer::vllm;
-  bool recognized = false;  ///< the log has lines of this server
+  bool recognized = false;  ///< whether the log has lines of this server
   ServerConfig config{};
   ServerMemory memory{};
   BufferSpread spread{};
@@ -77,7 +77,7 @@ struct ServerStart {
   std::optional<LoggedBytes> cache_needed{};  ///< cache that one request needs, if the start failed for lack of cache
   std::optional<Count> longest{};             ///< tokens of the longest request that fits, as the server reports it
   std::optional<ServerFailure> failure{};     ///< failure of the start; cleared by a later success
-  bool estimated = false;                     ///< `memory` is the server's estimate before loading
+  bool estimated = false;                     ///< whether `memory` is the server's estimate before loading
   Count workers = 0;  ///< number of processes or devices that logged their memory; only the first one's is kept
   /// Cache size in tokens: as logged, or blocks times the stated or derived block size (default 16).
   std::optional<Count> cache_tokens() const;

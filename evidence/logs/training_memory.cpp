@@ -119,7 +119,7 @@ class TrainingReader {
     if (!r.peak_allocated) return;
     report(line, r);
   }
-  /// The last "[Rank 7]" in the text.
+  /// Rank in the last "[Rank 7]" of the text.
   static std::optional<Count> rank_in(const LogLine& line, std::string_view text) {
     const std::size_t at = text.rfind("[Rank ");
     return at == std::string_view::npos ? std::nullopt

@@ -13,18 +13,18 @@ namespace llmcalc {
 
 /// Peaks of one rank over all of its reports, and the current values of its last report.
 struct RankMemory {
-  std::optional<Count> rank{};  ///< absent: not in the log
+  std::optional<Count> rank{};  ///< number of the rank; absent: not in the log
   std::optional<LoggedBytes> allocated{}, reserved{};
   std::optional<LoggedBytes> peak_allocated{}, peak_reserved{};
 };
 
 struct TrainingMemory {
-  std::string software{};  ///< "megatron-lm", "torchtitan"; a preset in presets/software, except "torchtune"
-  std::string title{};     ///< "Megatron-LM"
-  std::string version{};   ///< empty: not in the log
+  std::string software{};  ///< name of a preset in presets/software, or "torchtune", which has none
+  std::string title{};     ///< name in messages: "Megatron-LM"
+  std::string version{};   ///< version; empty: not in the log
   std::vector<RankMemory> ranks{};
-  std::optional<LoggedBytes> capacity{};                              ///< of a device
-  std::optional<LoggedBytes> weights_and_optimizer{}, activations{};  ///< computed by Megatron's formula
+  std::optional<LoggedBytes> capacity{};                              ///< memory capacity of a device
+  std::optional<LoggedBytes> weights_and_optimizer{}, activations{};  ///< bytes computed by Megatron's formula
   Count reports = 0;
   Count retries = 0;  ///< number of allocations retried after the allocator freed its cache
 

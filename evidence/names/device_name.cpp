@@ -87,7 +87,7 @@ void keep_words(DeviceName& name, const std::vector<std::string>& words, std::ve
     }
     if (words[i] == "nvl" && i + 1 < words.size() &&
         (words[i + 1] == "72" || words[i + 1] == "36" || words[i + 1] == "4")) {
-      ++i;  // rack size
+      ++i;  // skips the rack size
       continue;
     }
     if (!is_in(empty_words, words[i]) && !is_generation(words, i)) to.push_back(words[i]);

@@ -14,9 +14,9 @@ namespace llmcalc {
 /// Parts of a device name as a source writes it.
 struct DeviceName {
   std::vector<std::string> words;   ///< letters and digits separated, in order: "rtx" "4090", "h" "100" "sxm"
-  std::vector<std::string> remark;  ///< words in parentheses or after a comma
-  std::optional<double> memory_gb;  ///< "80GB", "184 GiB"
-  std::optional<Count> cores;       ///< "40-core GPU"
+  std::vector<std::string> remark;  ///< words in parentheses or after a comma in the name
+  std::optional<double> memory_gb;  ///< memory size in the name: "80GB", "184 GiB"
+  std::optional<Count> cores;       ///< core count in the name: "40-core GPU"
 };
 DeviceName device_name(std::string_view text);
 

@@ -9,10 +9,10 @@
 namespace llmcalc {
 
 struct EngineName {
-  std::string name{};     ///< "vllm", "llama.cpp", ...; as written if unknown; "not stated"
-  std::string version{};  ///< "0.6.3"; empty: not stated
+  std::string name{};     ///< name: "vllm", "llama.cpp", ...; as written if unknown; "not stated"
+  std::string version{};  ///< version: "0.6.3"; empty: not stated
   bool known = true;
-  bool eager = false;  ///< graph capture was disabled in an engine that has it
+  bool eager = false;  ///< whether graph capture was disabled, in an engine that supports it
 };
 
 /// Minor version of 0.x releases (6 for 0.6.3); 1000 from 1.0 on. Empty if not stated.

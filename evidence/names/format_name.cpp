@@ -77,7 +77,7 @@ std::optional<FormatName> format_by_bits(FormatsSaid& f, const std::string& text
   return FormatName{"", t.name().data(), ""};
 }
 
-/// Supported format nearest to the stated bits per weight, of which EXL2 and MLX files may have any number.
+/// Supported format nearest to the stated bits per weight. EXL2 and MLX files may have any number of bits per weight.
 DType format_of_stated_bits(FormatsSaid& f, const std::string& text) {
   const DType t = format_with_bits(*f.bits_per_weight, stored_bits);
   f.name = text.substr(0, text.find(" ("));

@@ -12,14 +12,14 @@ namespace llmcalc {
 
 struct FormatsSaid {
   WeightFormats weights;
-  DType precision = dtypes::bf16;  ///< of the blocks' matmuls
-  DType working = dtypes::bf16;    ///< of all other operations
+  DType precision = dtypes::bf16;  ///< format of the blocks' matmuls
+  DType working = dtypes::bf16;    ///< format of all other operations
   DType cache = dtypes::bf16;
-  std::optional<double> bits_per_weight;  ///< as stated; supported formats may only approximate them
+  std::optional<double> bits_per_weight;  ///< stated bits per weight; supported formats may only approximate them
   std::optional<double> weight_bytes;     ///< stated file size
   std::vector<std::string> assumed;
-  bool weighty = false;        ///< the weight format, or an unknown format, is assumed
-  bool experts_alone = false;  ///< experts have a different format from attention and dense MLPs
+  bool weighty = false;        ///< whether the weight format, or the meaning of an unknown format, is assumed
+  bool experts_alone = false;  ///< whether experts have a different format from attention and dense MLPs
   std::string mix;             ///< llama-quantize mix of a GGUF file; its formats depend on the model, see gguf_mix()
   std::string name;            ///< name of the weight format in tables; empty: name of the blocks' format
   std::string skip;            ///< why the weight format is unknown; empty if it is known

@@ -10,8 +10,8 @@ namespace llmcalc {
 /// Words for a format in a row's text, and the number formats that they denote.
 struct FormatName {
   const char* words;   ///< separated by spaces; the text must contain all of them
-  const char* format;  ///< of attention, MLPs and experts
-  const char* head;    ///< of embedding table and head; null: as `format` defines it; "": 16 bits
+  const char* format;  ///< format of attention, MLPs and experts
+  const char* head;    ///< format of embedding table and head; null: as `format` defines it; "": 16 bits
 };
 
 /// Whether the text contains a word.

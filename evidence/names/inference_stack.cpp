@@ -24,7 +24,7 @@ std::string_view profile_of_engine(std::string_view engine) {
   const std::string_view name = like == like_engines.end() ? engine : like->profile;
   const Builtin* profile = find_builtin(builtin_software(), name);
   return profile != nullptr && load_software(profile->name).inference ? name
-                                                                      : "vllm";  // may be a training stack's name
+                                                                      : "vllm";  // also if `name` is a training stack
 }
 
 /// Profile of an engine's version.

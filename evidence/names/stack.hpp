@@ -9,12 +9,12 @@
 namespace llmcalc {
 
 struct Stack {
-  std::string name;                ///< "megatron-lm", "megatron-deepspeed", "torchtitan", ...
+  std::string name;                ///< name of the stack: "megatron-lm", "megatron-deepspeed", "torchtitan", ...
   std::string assumed{};           ///< the assumption as a sentence, if the row's software is missing or unknown
-  std::optional<bool> compiled;    ///< torch.compile or eager, if stated
-  std::optional<bool> tp_overlap;  ///< tensor-parallel collectives are overlapped with matmuls
-  bool waits_for_tensor = false;   ///< Megatron-LM before 2022, which does not overlap tensor-parallel collectives
-  bool graphs = false;             ///< steps run as captured CUDA graphs
+  std::optional<bool> compiled;    ///< whether torch.compile is used, if stated
+  std::optional<bool> tp_overlap;  ///< whether tensor-parallel collectives are overlapped with matmuls
+  bool waits_for_tensor = false;   ///< whether tensor-parallel collectives never overlap: Megatron-LM before 2022
+  bool graphs = false;             ///< whether steps run as captured CUDA graphs
   bool rocm = false;
 };
 /// Default stack of a run that does not name one.

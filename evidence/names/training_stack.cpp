@@ -33,7 +33,7 @@ const SoftwareCard& profile(std::string name) {
       std::find_if(like_profiles.begin(), like_profiles.end(), [&](const LikeProfile& l) { return l.stack == name; });
   const std::string_view called = as == like_profiles.end() ? name : as->profile;
   SoftwareCard card = load_software(find_builtin(builtin_software(), called) == nullptr ? usual_profile : called);
-  if (!card.training) card = load_software(usual_profile);  // may be an inference engine's name: transformers
+  if (!card.training) card = load_software(usual_profile);  // the name may be an inference engine's: transformers
   return read.emplace(std::move(name), std::move(card)).first->second;
 }
 

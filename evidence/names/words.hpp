@@ -47,7 +47,7 @@ class Words {
  private:
   bool denied(std::size_t begin, std::size_t end) const;
   bool denied_before(std::size_t begin) const;
-  bool is_zero(std::size_t at) const;  ///< "0", "0.0", but not "0.5"
+  bool is_zero(std::size_t at) const;  ///< whether the word begins the number 0: "0", "0.0", but not "0.5"
 
   std::vector<std::string> words_;
   std::vector<std::size_t> clause_;  ///< clause number of each word, from 0

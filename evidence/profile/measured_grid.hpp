@@ -11,8 +11,8 @@ namespace llmcalc {
 /// the line through the last two points is extended; below the first, the value at the first point applies.
 class MeasuredGrid {
  public:
-  /// Adds a point with a value. It has at least one size, and all points have the same number of sizes. Replaces an
-  /// existing point.
+  /// Adds a point and its value. A point has at least one size, and all points have the same number of sizes. An
+  /// existing point is replaced.
   void add(std::span<const double> sizes, double value);
   /// Value at these sizes. Precondition: the grid is not empty, and `sizes` has the number of elements that points
   /// have.
@@ -25,13 +25,13 @@ class MeasuredGrid {
  private:
   struct Pair {
     std::size_t low, high;
-    double share;  ///< weight of the higher key; above 1 beyond the last key
+    double share;  ///< interpolation weight of the higher key; above 1 in extrapolation
   };
   Pair around(double x) const;
 
-  std::vector<double> keys_;         ///< ascending
-  std::vector<double> values_;       ///< if points have one size
-  std::vector<MeasuredGrid> below_;  ///< if points have several sizes
+  std::vector<double> keys_;         ///< sizes along this dimension, in ascending order
+  std::vector<double> values_;       ///< values of the points, if points have one size
+  std::vector<MeasuredGrid> below_;  ///< grids of the remaining sizes, if points have several
 };
 
 }  // namespace llmcalc

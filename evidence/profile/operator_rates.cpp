@@ -17,9 +17,10 @@ namespace llmcalc {
 namespace {
 
 constexpr Count few_tokens = 16;
-constexpr double no_bytes = 0.05;          ///< maximum time share of bytes in rows that determine the launch overhead
-constexpr double large = 20;               ///< compute time at the peak / launch overhead, from which a kernel is large
-constexpr double enough = 2;               ///< time / launch overhead, from which a row determines a bandwidth
+constexpr double no_bytes = 0.05;  ///< maximum share of memory traffic in the time of rows from which the
+                                   ///< launch overhead is derived
+constexpr double large = 20;  ///< ratio of compute time at peak to launch overhead from which a kernel counts as large
+constexpr double enough = 2;  ///< ratio of time to launch overhead from which a row determines a bandwidth
 constexpr double compute_bound = 2;        ///< ratio of compute to memory time above which FLOPs dominate a matmul
 constexpr double least_compute = 1.0 / 3;  ///< ratio of compute to memory time above which both matter
 constexpr int most_rounds = 200;
@@ -29,7 +30,7 @@ struct KernelSeconds {
   double compute = 0, memory = 0;
 };
 
-/// Median of the tables' medians, with the lowest and highest of them.
+/// Median of the tables' medians, and the lowest and highest of these medians.
 struct Pooled {
   double value = 0, low = 0, high = 0;
   std::size_t rows = 0, tables = 0;

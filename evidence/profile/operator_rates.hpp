@@ -37,11 +37,11 @@ inline constexpr std::size_t fewest_rows = 5;
 /// A derived value, the number of rows used, and the lowest and highest of the tables' medians.
 struct DerivedNumber {
   enum class Kind : std::uint8_t { share, seconds, bytes_per_second, flops_per_second } kind = Kind::share;
-  std::string key;  ///< "matmul.bf16"
+  std::string key;  ///< key in a hardware file: "matmul.bf16"
   std::string title;
   double value = 0, low = 0, high = 0;
   std::size_t rows = 0, tables = 0;
-  bool in_file = true;  ///< false: hardware files have no key for it
+  bool in_file = true;  ///< whether hardware files have a key for the value
 };
 
 /// Predicted / measured for a layer's rows in a table: medians over all rows and by token count.

@@ -38,7 +38,7 @@ struct AttentionTime {
   Seconds time;
 };
 struct ExpertsTime {
-  Count tokens = 0, activated = 0;  ///< experts with at least one token
+  Count tokens = 0, activated = 0;  ///< tokens of a pass, and number of experts with at least one token
   Seconds time;
 };
 
@@ -49,15 +49,15 @@ struct TableOrigin {
 };
 
 struct OperatorTables {
-  std::string path;                         ///< as the user would type it
-  std::string model_folder, device_folder;  ///< folder names
+  std::string path;                         ///< path of the folder, as the user would type it
+  std::string model_folder, device_folder;  ///< names of the folders
   Count ranks = 1;                          ///< tensor-parallel ranks; only one was measured
   TableOrigin origin;
   std::vector<LayerTime> dense, per_sequence;
   std::vector<AttentionTime> attention;
   std::vector<ExpertsTime> experts;
   std::vector<std::string> unread;  ///< ignored columns: "dense.csv: power_w"
-  bool has_meta = false;            ///< meta.yaml exists
+  bool has_meta = false;            ///< whether meta.yaml exists
 };
 
 /// A time below this fraction of the time for fewer tokens is an error. The limit is this low because kernels change

@@ -15,9 +15,9 @@
 namespace llmcalc {
 
 struct TableSubject {
-  std::string name;  ///< "llama-3.1-8b, tp 1"
+  std::string name;  ///< label: "llama-3.1-8b, tp 1"
   Arch arch;
-  Plan plan;  ///< only number formats
+  Plan plan;  ///< only its number formats are set
   Layout layout;
 };
 

@@ -16,7 +16,7 @@ namespace llmcalc {
 
 enum class TableWork : std::uint8_t {
   product,      ///< one matmul, or several operators with the same input
-  elementwise,  ///< norms, activations, rotation: only bytes
+  elementwise,  ///< norms, activations, rotary embeddings: only memory traffic counts
   lookup,
   prompt,    ///< attention over a prompt chunk
   decoding,  ///< attention of single tokens
@@ -27,7 +27,7 @@ enum class TableWork : std::uint8_t {
 struct TimedOp {
   Op op;
   Phase phase;
-  Cost cost;  ///< forward
+  Cost cost;  ///< cost of the forward pass
 };
 
 /// A measured time and its operators.
@@ -35,7 +35,7 @@ struct TimedRow {
   std::size_t table = 0;
   std::string layer;
   TableWork work = TableWork::product;
-  Count tokens = 0;  ///< per call
+  Count tokens = 0;  ///< number of tokens per call
   Seconds measured;
   std::vector<TimedOp> ops;
 };

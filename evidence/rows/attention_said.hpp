@@ -25,7 +25,7 @@ inline constexpr auto choices<AttentionKernel> =
 struct AttentionSaid {
   AttentionKernel kernel = AttentionKernel::flash;
   bool stated = true;
-  bool fused_norm = false;  ///< the row states that RMSNorm is one kernel
+  bool fused_norm = false;  ///< whether the row states that RMSNorm is one kernel
   std::string assumed{};    ///< the assumption as a sentence, if the row's wording is unknown
 };
 

@@ -17,8 +17,8 @@ enum class FigureKind : std::uint8_t {
   whole_time,         ///< seconds of a whole static batch or request
   output_rate,        ///< generated tokens per second of the whole run, prompts included
   decode_rate,        ///< generated tokens per second of all sequences, decoding only
-  decode_rate_first,  ///< the same over the first 128 tokens, from an empty cache
-  decode_rate_last,   ///< the same over the last 128 tokens
+  decode_rate_first,  ///< decode rate over the first 128 tokens, from an empty cache
+  decode_rate_last,   ///< decode rate over the last 128 tokens
   prefill_rate,       ///< prompt tokens per second
   total_rate,         ///< prompt and generated tokens per second over the whole time
   peak_output_rate,   ///< generated tokens per second in the best second
@@ -35,7 +35,7 @@ enum class FigureKind : std::uint8_t {
   graph_memory,       ///< bytes of captured graphs on one device
   layer_time,         ///< seconds of one layer
   bandwidth,          ///< bytes of weights read per second, equivalent to a decode rate
-  utilization         ///< FLOP/s over the peak, equivalent to a time
+  utilization         ///< FLOP/s as a fraction of the peak, equivalent to a time
 };
 
 /// Devices over which a rate is stated.
@@ -49,7 +49,7 @@ struct FigureKey {
   FigureKind quantity;
   double unit;  ///< size of the key's unit in base units: 1e-3 for milliseconds
   Share share = Share::all;
-  bool may_be_negative = false;  ///< set for the remainder of a budget, which can be below zero
+  bool may_be_negative = false;  ///< whether a value may be below 0: set for remainders of a budget
   Statistic statistic = Statistic::mean;
 };
 

@@ -80,8 +80,8 @@ Count devices_of(FigureKind q, const InferenceCase& c) {
   return q == FigureKind::memory ? ranks(c.layout, Group::pipeline) : 1;
 }
 
-/// Whether a source writes GB for 2^30 bytes, which is so if the memory in units of 10^9 would be smaller than the
-/// weights.
+/// Whether a source writes GB for 2^30 bytes, as is the case if the memory in units of 10^9 bytes would be smaller
+/// than the weights.
 bool is_binary(const Figure& f, double value, const InferenceCase& c) {
   const WeightFormats& w = c.plan.weight_precision;
   if (f.quantity != FigureKind::memory || f.unit != 1e9 || !w.uniform() || !w.plain()) return false;

@@ -34,13 +34,13 @@ inline constexpr auto choices<BatchKind> =
 struct Figure {
   std::string key;  ///< key in the row: "tpot_ms"
   FigureKind quantity = FigureKind::time_per_token;
-  double value = 0;               ///< in base units; rates over all devices of the run
-  double said = 0;                ///< in the key's unit
+  double value = 0;               ///< value in base units; rates are totals over all devices of the run
+  double said = 0;                ///< value as stated, in the key's unit
   double unit = 1;                ///< `value` = `said` x `unit`
   std::optional<double> context;  ///< mean tokens of a sequence that a decode step attends to
-  Count devices = 1;              ///< devices over which memory is counted
+  Count devices = 1;              ///< number of devices over which memory is counted
   Statistic statistic = Statistic::mean;
-  bool repeats = false;  ///< equivalent to another figure of the row
+  bool repeats = false;  ///< whether the figure is equivalent to another one of the row
   std::string doubt;     ///< why the row casts doubt on the figure; empty: no doubt
 };
 
@@ -55,23 +55,23 @@ struct InferenceCase {
   double batch = 1;            ///< sequences in flight, or clients, over all replicas
   double prompt = 0;           ///< mean prompt tokens
   double generate = 0;         ///< mean generated tokens
-  double cached = 0;           ///< tokens of a sequence cached before its prompt
+  double cached = 0;           ///< tokens per sequence that are cached before the run's prompt
   double room = 0;             ///< cache capacity per sequence in tokens; 0: not stated
-  bool decode_window = false;  ///< decode steps contain no prompts, regardless of `kind`
+  bool decode_window = false;  ///< whether decode steps contain no prompts, regardless of `kind`
   std::optional<double>
-      length_ratio{};  ///< lengths are uniform between this fraction of the nominal length and the nominal length
-  std::optional<double> requests{};         ///< number of requests sent
-  std::optional<double> bits_per_weight{};  ///< as stated; more precise than the plan's formats
+      length_ratio{};                ///< lengths are uniform between this fraction of the nominal length and the whole
+  std::optional<double> requests{};  ///< number of requests sent
+  std::optional<double> bits_per_weight{};  ///< stated bits per weight; more precise than the plan's formats
   std::optional<double> weight_bytes{};
   std::string weights_name{};  ///< name of the weight format if the plan uses a substitute; empty: the blocks' format
-  EngineLimits limits{};       ///< as stated, otherwise vLLM's defaults on the device
+  EngineLimits limits{};       ///< limits as stated, otherwise vLLM's defaults on the device
   Bytes granted{};             ///< bytes of a device that the engine may use
-  Count nodes = 1;             ///< nodes over which rates per node are counted
+  Count nodes = 1;             ///< number of nodes over which rates per node are counted
   std::optional<double> decode_context{};  ///< mean tokens of a sequence that decoding attends to, if stated
   std::vector<Figure> figures{};
-  std::vector<std::string> assumed{};  ///< sentences
-  bool input_assumed = false;          ///< a figure depends strongly on an assumption
-  bool work_assumed = false;           ///< the assumption concerns the batch or a length
+  std::vector<std::string> assumed{};  ///< assumptions, as sentences
+  bool input_assumed = false;          ///< whether a figure depends strongly on an assumption
+  bool work_assumed = false;           ///< whether that assumption concerns the batch or a length
   std::string skip{};  ///< if not empty, why the row cannot be expressed; the other members are then undefined
 
   const Cluster& cluster() const { return on.cluster(); }

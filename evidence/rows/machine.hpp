@@ -23,7 +23,7 @@ json::Value machine_json(const HardwareCard& card, const std::string& like);
 struct RowMachine {
   HardwareCard card;
   std::string like;    ///< preset from which the card was made
-  bool preset = true;  ///< the card has the preset's name
+  bool preset = true;  ///< whether the card has the preset's name
 };
 /// Throws InputError.
 RowMachine read_machine(const json::Value& value, const std::string& where);

@@ -11,7 +11,7 @@
 namespace llmcalc {
 
 struct MeasuredRequest {
-  Request request;  ///< settled
+  Request request;  ///< the request with all defaults filled in
   RowMachine machine;
 };
 

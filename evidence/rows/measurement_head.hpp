@@ -15,8 +15,8 @@ struct MeasurementHead {
   std::string id{};
   std::string where{};    ///< file, line and row, for messages
   std::string family{};   ///< common name of one source's runs; "not stated" if the row does not state it
-  std::string quality{};  ///< "A", "B", "C"; empty: not stated
-  std::string model{};    ///< name; empty: not stated
+  std::string quality{};  ///< quality tier: "A", "B", "C"; empty: not stated
+  std::string model{};    ///< name of the model; empty: not stated
   RowSource source{};
   Count gpus = 1;  ///< device count in the row
 };

@@ -7,14 +7,15 @@
 
 namespace llmcalc {
 
-/// Operators recomputed in backward. With `layers`, whole layers are recomputed: all of them unless a number is given.
+/// Operators recomputed in the backward pass. With `layers`, whole layers are recomputed: all of them unless a number
+/// is given.
 struct Recomputed {
   bool layers = false, core = false, norms = false, activations = false, mlp = false, up = false;
-  bool alternate_products = false;  ///< every second matmul, and all element-wise operators
+  bool alternate_products = false;  ///< whether every second matmul, and all element-wise operators, are recomputed
   Count layer_step = 1;             ///< one of every `layer_step` layers is recomputed
   Count first = 0;                  ///< number of recomputed layers; 0: not stated as a number
-  bool in_chunk = false;            ///< `first` counts layers in each chunk of a rank, like Megatron-LM's "block"
-  double share = 1;                 ///< fraction of all layers that is recomputed
+  bool in_chunk = false;  ///< whether `first` counts layers in each chunk of a rank, like Megatron-LM's "block"
+  double share = 1;       ///< fraction of all layers that is recomputed
   Count group = 1;        ///< layers per group; only the input of the first one is saved, as in Megatron-LM's "uniform"
   std::string assumed{};  ///< the assumption as a sentence, if the row does not state recomputation
   bool stated() const { return assumed.empty(); }

@@ -23,8 +23,8 @@ struct RecordedRequest {
 /// Engine metrics of one second.
 struct RecordedSecond {
   Seconds end;
-  double prompt_rate = 0, output_rate = 0;  ///< tokens per second
-  double running = 0, waiting = 0;          ///< requests
+  double prompt_rate = 0, output_rate = 0;  ///< prompt and generated tokens per second
+  double running = 0, waiting = 0;          ///< number of running and waiting requests
 };
 
 /// [ {"id"?, "queued_s", "first_token_s", "last_token_s", "prompt", "generated"}, ... ], returned in order of

@@ -15,18 +15,18 @@ namespace llmcalc {
 
 struct RunCase {
   MeasurementHead head{};                   ///< `model` is the preset's name
-  std::vector<RecordedRequest> requests{};  ///< sorted by queue time
+  std::vector<RecordedRequest> requests{};  ///< requests, sorted by queue time
   std::vector<RecordedSecond> seconds{};
   Arch arch{};
-  Plan plan{};  ///< only number formats and the memory fraction
+  Plan plan{};  ///< only its number formats and memory fraction are set
   Layout layout{};
   RowCluster on{};
   EngineName engine{};
   InferenceStack stack{};
-  EngineLimits limits{};               ///< per engine
-  EngineMemory memory{};               ///< per device
-  std::vector<std::string> assumed{};  ///< sentences
-  bool input_assumed = false;          ///< times depend strongly on an assumption
+  EngineLimits limits{};               ///< limits of one engine
+  EngineMemory memory{};               ///< memory of one device
+  std::vector<std::string> assumed{};  ///< assumptions, as sentences
+  bool input_assumed = false;          ///< whether times depend strongly on an assumption
   std::string skip{};  ///< if not empty, why the run cannot be expressed; the other members are then undefined
 
   const Cluster& cluster() const { return on.cluster(); }

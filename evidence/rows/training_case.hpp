@@ -18,10 +18,10 @@ namespace llmcalc {
 
 /// A measured memory peak.
 struct MeasuredMemory {
-  double bytes = 0;  ///< of the device with the highest peak
+  double bytes = 0;  ///< bytes on the device with the highest peak
   MemoryKind kind = MemoryKind::peak;
-  bool stated = true;  ///< the source states the kind
-  Count devices = 0;   ///< the maximum is over the first `devices`; 0: over all
+  bool stated = true;  ///< whether the source states the kind
+  Count devices = 0;   ///< number of observed devices, the first ones; 0: all
   std::string key{};   ///< key in the row
 };
 
@@ -37,20 +37,21 @@ struct TrainingCase {
   Stack stack{};
   AttentionSaid attention{};
   Recomputed recomputed{};
-  bool half_gradients_open = false;         ///< 16-bit training in an unstated format
-  bool compiles_loss = false;               ///< the loss is compiled with the model, as in torchtitan since 2025
-  std::optional<double> capacity_factor{};  ///< of experts: excess tokens are dropped, unused slots are padded
+  bool half_gradients_open = false;  ///< whether the format is fp16 or bf16, and the row leaves open which
+  bool compiles_loss = false;        ///< whether the loss is compiled with the model, as in torchtitan since 2025
+  std::optional<double> capacity_factor{};  ///< capacity factor of experts: excess tokens are dropped, free slots
+                                            ///< padded
 
   std::optional<Seconds> step{};  ///< measured time of one optimizer step
-  std::string measured_as{};      ///< source key of the step
+  std::string measured_as{};      ///< key in the source from which `step` was derived
   std::vector<MeasuredMemory> memory{};
 
-  std::vector<std::string> assumed{};  ///< sentences
+  std::vector<std::string> assumed{};  ///< assumptions, as sentences
   /// Whether step time depends strongly on an assumption: the micro-batch, recomputation, the layout, the stack, the
   /// device, or the measured step's tokens.
   bool input_assumed = false;
   std::string skip{};          ///< if not empty, why the row cannot be expressed; the other members are then undefined
-  bool states_memory = false;  ///< the row states a memory peak, which may not be comparable
+  bool states_memory = false;  ///< whether the row states a memory peak, which may not be comparable
   std::string no_memory{};     ///< if not empty, why the stated memory cannot be compared
   std::string no_step{};       ///< if not empty, why there is no step time; memory may still be present
 

@@ -13,7 +13,8 @@
 ///   { "name"?, "assumed"?, "compiled"?, "tp_overlap"?, "waits_for_tensor"?, "cuda_graphs"?, "rocm"?,
 ///     "vocabulary_multiple"?, "working_precision"?, "half_gradients_open"?, "compiles_loss"?, "capacity_factor"?,
 ///     "attention"?: {"kernel", "stated", "fused_norm", "assumed"}, "recompute"?: RECOMPUTE }
-/// RECOMPUTE: operators recomputed in backward (evidence/rows/recomputed.hpp), if options cannot express them.
+/// RECOMPUTE: operators recomputed in the backward pass (evidence/rows/recomputed.hpp), if options cannot express
+/// them.
 ///
 /// "stated" holds the source's own words and numbers and is not read. "devices": device count in the source.
 

@@ -16,13 +16,13 @@ namespace llmcalc::model {
 struct AddedToken {
   std::int32_t id = 0;
   std::string content;
-  bool special = false;  ///< decodes to an empty string
+  bool special = false;  ///< whether the token decodes to an empty string
 };
 
 class AddedTokens {
  public:
   AddedTokens() = default;
-  AddedTokens(const AddedTokens&) = delete;  ///< by_content_ has string views into all_
+  AddedTokens(const AddedTokens&) = delete;  ///< not copyable, because by_content_ holds views of strings in all_
   AddedTokens& operator=(const AddedTokens&) = delete;
   AddedTokens(AddedTokens&&) = default;
   AddedTokens& operator=(AddedTokens&&) = default;

@@ -90,7 +90,7 @@ class JsonTokenizer final : public Tokenizer {
 
   void read_post_processor(const json::Object& p) {
     const std::string type = p.text("type");
-    if (type == "ByteLevel") return;  // only moves offsets
+    if (type == "ByteLevel") return;  // ByteLevel only changes offsets, which are not used
     if (type == "Sequence")
       return each_object(p, "processors", [&](const json::Object& part) { read_post_processor(part); });
     if (type != "TemplateProcessing")

@@ -124,7 +124,7 @@ class Sentences : public sentencepiece::SentenceIterator {
   std::size_t at_ = 0;
 };
 
-/// Options under which texts are not normalized, spaces are neither added nor removed, and every byte has a token; one
+/// Training options: text is not normalized, spaces are neither added nor removed, and every byte has a token; one
 /// thread with a fixed order makes the model reproducible.
 std::unordered_map<std::string, std::string> learning_options(Count vocabulary) {
   return {{"model_type", "bpe"},
@@ -242,10 +242,10 @@ class BytePairs : public Tokenizer {
   sentencepiece::SentencePieceProcessor library_;
   std::array<std::int32_t, 256> bytes_{};
   std::unordered_map<std::int32_t, char> byte_of_;
-  bool has_space_ = false;  ///< the training text had spaces; otherwise a space would become the mark's bytes
+  bool has_space_ = false;  ///< whether the training text had spaces; otherwise a space is encoded as bytes of the mark
 };
 
-/// A model trained by another program.
+/// A SentencePiece model trained by another program.
 class ForeignPieces final : public Tokenizer {
  public:
   ForeignPieces(std::string model, const std::string& where) : model_(std::move(model)) {

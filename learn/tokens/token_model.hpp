@@ -13,7 +13,7 @@
 namespace llmcalc::model {
 
 struct TokenModel {
-  std::unordered_map<std::string, std::int32_t> ids;  ///< by their names in the file
+  std::unordered_map<std::string, std::int32_t> ids;  ///< token ids by name, as in the file
   std::vector<std::string> texts;                     ///< text of every token
   std::function<std::vector<std::int32_t>(const std::string& piece)> tokens;
 

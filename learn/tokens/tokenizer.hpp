@@ -28,7 +28,7 @@ class Tokenizer {
   /// The token that ends a text, if there is one. It decodes to an empty string.
   virtual std::optional<std::int32_t> end_of_text() const = 0;
 
-  /// "bytes", "sentencepiece-bpe", "tokenizer.model" or "tokenizer.json".
+  /// One of "bytes", "sentencepiece-bpe", "tokenizer.model" and "tokenizer.json".
   virtual std::string_view name() const = 0;
   /// The tokenizer as bytes, for a checkpoint; loaded_tokenizer() restores it.
   std::string serialized() const;

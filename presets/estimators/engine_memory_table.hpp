@@ -32,21 +32,21 @@ struct EngineMemoryTable {
   };
   struct Libraries {
     std::optional<Count> until, ranks;
-    std::string architecture;  ///< empty: any
+    std::string architecture;  ///< device architecture; empty: any
     Bytes bytes;
   };
   /// Multiples to which the width of a rank's experts and the hidden size are padded.
   struct Padding {
     std::optional<Count> until;
-    std::string architecture;  ///< empty: any
+    std::string architecture;  ///< device architecture; empty: any
     Count width = 1, hidden = 1;
   };
   struct Limits {
     std::optional<Count> until;
     Bytes least;
-    std::string not_named;  ///< empty: any
+    std::string not_named;  ///< text that the device's name must not contain; empty: no restriction
     Count sequences = 1, pass_tokens = 1;
-    Count whole_prompts_to = 0;  ///< passes are made large enough for the longest request, up to this many tokens
+    Count whole_prompts_to = 0;  ///< pass size is raised to the longest request if that has at most this many tokens
   };
   double visible = 1;
   std::vector<LogitBytes> logit_bytes;
@@ -63,8 +63,8 @@ const EngineMemoryTable& engine_memory_table();
 
 /// Inputs of vLLM's memory estimate other than the model.
 struct EngineHost {
-  std::optional<Count> version;  ///< N of 0.N; absent: the latest
-  Count ranks = 1;               ///< tensor-parallel ranks
+  std::optional<Count> version;  ///< N of version 0.N; absent: the latest
+  Count ranks = 1;               ///< number of tensor-parallel ranks
   const HardwareCard& card;
 };
 /// The terms for logits and libraries. All other terms are 0.

@@ -10,7 +10,7 @@ namespace llmcalc {
 namespace {
 
 /// Number of layers per group in vLLM's hybrid cache (kv_cache_utils.py): the number of layers of the rarer kind, or
-/// of the other kind if that is less than 1.5 times as large. Incomplete groups are padded.
+/// of the other kind if that number is less than 1.5 times as large. Incomplete groups are padded.
 Count group_layers(Count whole, Count limited) {
   const Count fewer = std::min(whole, limited), more = std::max(whole, limited);
   return 2 * more < 3 * fewer ? more : fewer;
@@ -58,7 +58,7 @@ void use_cache(const Arch& arch, const EngineMemory& memory, const std::optional
   const AttendingLayers layers = attending_layers(arch, stage);
   const bool chunked = arch.local.reach.chunked;
   rules.blocks = memory.blocks;
-  rules.block = rules.block_tokens * memory.token_cache;  // over all layers
+  rules.block = rules.block_tokens * memory.token_cache;  // bytes of a block over all layers
   if (layers.limited > 0 && layers.whole > 0 && !chunked) {
     use_groups(layers, memory, rules);
   } else if (!chunked && has_windows_alone(arch, stage)) {

@@ -21,8 +21,8 @@ namespace llmcalc {
 
 struct ParameterCard {
   std::string_view name;
-  double standard;   ///< the default, from a public source
-  double low, high;  ///< physical bounds
+  double standard;   ///< default value, from a public source
+  double low, high;  ///< physical bounds of the value
   std::string_view meaning, source;
 };
 
@@ -46,8 +46,9 @@ class ParameterValues {
 /// have equal weights, and each family is predicted with parameters fitted without it.
 struct EstimateInterval {
   double factor = 1;
-  Count families = 0;  ///< number of measurement families in the fit; below 3: no interval
-  double most_faster = std::numeric_limits<double>::infinity();  ///< estimate / bound, since no time is below the bound
+  Count families = 0;  ///< number of measurement families in the fit; below 3, the interval is unknown
+  double most_faster = std::numeric_limits<double>::infinity();  ///< maximum of faster(): ratio of estimate to
+                                                                 ///< roofline bound
   constexpr bool known() const { return families >= 3; }
   /// Largest expected ratio of a measured speed to its estimate.
   constexpr double faster() const { return std::min(factor, most_faster); }
@@ -65,7 +66,7 @@ struct Estimator {
   Parameters parameters{};
   std::array<EstimateInterval, choices<Class>.size()> intervals{};
   std::array<EstimateInterval, choices<Class>.size()> intervals_once_measured{};  ///< for machines with measured rates
-  std::string fitted{};                                                           ///< date and data set of the fit
+  std::string fitted{};                                                           ///< date and dataset of the fit
   std::vector<std::string> devices{};  ///< devices that occur in the fitted measurements
   /// Whether the fit includes measurements on this device.
   bool measured(std::string_view device) const {
@@ -99,7 +100,7 @@ struct EstimateRows {
   std::span<Interval> intervals;
   Text& fitted;
   Names& devices;
-  std::span<Interval> intervals_once_measured{};  ///< empty: the estimator has no such intervals
+  std::span<Interval> intervals_once_measured{};  ///< empty if the estimator has no such intervals
 };
 using EstimateRead = EstimateRows<double, EstimateInterval, std::string, std::vector<std::string>>;
 using EstimateWritten =

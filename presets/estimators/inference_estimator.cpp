@@ -112,8 +112,8 @@ I matmul_parameter(Chip c) {
 }
 
 /// Whether a card is a GeForce of the 30 series or later, such as "rtx-4090" or "RTX 4080 Laptop". The stated peaks
-/// of these cards are for FP32 accumulation, which halves their rate. Excludes RTX 4000 Ada and RTX 5000 Ada, whose
-/// rate it does not halve.
+/// of these cards are for FP32 accumulation, which halves their rate. Excludes RTX 4000 Ada and RTX 5000 Ada, where
+/// FP32 accumulation does not halve the rate.
 bool is_geforce(const HardwareCard& card) {
   const std::string name = spelling(card.name);
   constexpr std::array<std::string_view, 3> series{"rtx30", "rtx40", "rtx50"};

@@ -77,7 +77,7 @@ enum class Launching : std::uint8_t {
   compiled,   ///< fused kernels, one by one, from C++ or a compiler
   local,      ///< kernels launched one by one from C++: llama.cpp, Metal
   eager,      ///< PyTorch, one operator at a time
-  persistent  ///< one kernel per step
+  persistent  ///< a single persistent kernel per step
 };
 /// Type of the engine's loop around the passes, which schedules requests, samples tokens and returns text.
 enum class ServingLoop : std::uint8_t { none, vllm, vllm_legacy, tensorrt, tensorrt_legacy, server, neuron };
@@ -86,10 +86,10 @@ enum class ServingLoop : std::uint8_t { none, vllm, vllm_legacy, tensorrt, tenso
 struct InferenceStack {
   Launching launching = Launching::recorded;
   ServingLoop loop = ServingLoop::vllm;
-  bool own_products = false;     ///< prompt matmuls run in the engine's kernels, not in the vendor's library
-  bool own_collectives = false;  ///< collectives run in the engine's kernels, not in a library
-  bool prompts_first = false;    ///< passes contain only prompts while any prompt is waiting (Batching::prompts_first)
-  bool half_sums = false;        ///< matmuls accumulate in fp16, which is twice as fast as fp32 on GeForce cards
+  bool own_products = false;  ///< whether prompt matmuls run in the engine's own kernels, not in the vendor's library
+  bool own_collectives = false;  ///< whether collectives run in the engine's own kernels, not in a library
+  bool prompts_first = false;    ///< whether passes contain only prompts while prompts wait (Batching::prompts_first)
+  bool half_sums = false;  ///< whether matmuls accumulate in fp16, which is twice as fast as fp32 on GeForce cards
   bool operator==(const InferenceStack&) const = default;
 };
 

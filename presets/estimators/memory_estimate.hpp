@@ -10,8 +10,8 @@
 namespace llmcalc {
 
 struct MemoryParameters {
-  double reserved = 0;  ///< bytes that PyTorch's allocator reserves but has not allocated, relative to allocated bytes
-  double fragmented = 0;  ///< the same for all bytes that the allocator ever reserved, as seen from outside the process
+  double reserved = 0;    ///< bytes reserved but not allocated by PyTorch's allocator, as a fraction of allocated bytes
+  double fragmented = 0;  ///< the same ratio for all bytes that the allocator ever reserved, as seen from outside
   double process = 0;     ///< bytes outside any allocator: driver, kernel code, communicators
   bool operator==(const MemoryParameters&) const = default;
 };
@@ -32,7 +32,7 @@ inline constexpr auto choices<MemoryClass> =
 struct MemoryEstimate {
   MemoryParameters parameters{};
   std::array<EstimateInterval, 2> intervals{};
-  std::string fitted{};  ///< date and data set of the fit
+  std::string fitted{};  ///< date and dataset of the fit
   const EstimateInterval& interval(MemoryClass c) const { return intervals[static_cast<std::size_t>(c)]; }
 };
 /// The built-in estimate, which is read on first use.

@@ -134,7 +134,7 @@ class RankMemory {
     return plan_.gradient_bytes == 2 ? Bytes(ceil_div(mul(8, m.trained), shard)) : Bytes();
   }
 
-  // ---- DeepSpeed.
+  // ---- DeepSpeed
 
   /// bf16 (runtime/bf16_optimizer.py): float32 gradients of all weights on the rank, and autograd's bf16 gradients,
   /// which live until the next backward pass and are each added through a float32 copy. fp16 with ZeRO
@@ -160,7 +160,7 @@ class RankMemory {
     return most;
   }
 
-  // ---- torchtitan.
+  // ---- torchtitan
 
   /// Sets torchtitan's terms. FSDP gathers weights in 16 bits. With one micro-batch per step, gradients do not exist
   /// yet when the head runs; later, a layer's gradients are in transit to the ranks that shard them. In a pipeline,
@@ -213,7 +213,7 @@ class RankMemory {
     return most;
   }
 
-  // ---- The whole process.
+  // ---- The whole process
 
   /// Adds the cuBLAS workspaces. PyTorch's has 32 MiB on Hopper and later or 8.125 MiB on earlier devices
   /// (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:8, 4096:2:16:8); TransformerEngine's has 32 MiB or 4 MiB

@@ -15,7 +15,7 @@
 
 namespace llmcalc {
 
-/// What a memory figure measures.
+/// Which memory a figure measures.
 enum class MemoryKind {
   allocated,  ///< peak of the framework's tensors
   reserved,   ///< peak of the framework's allocator
@@ -30,15 +30,15 @@ inline constexpr auto choices<MemoryKind> =
 /// Memory of one rank in bytes. A value is absent if it is unknown or if the software makes no such allocation. 0
 /// never means unknown.
 struct ProcessMemory {
-  Bytes tensors{};                          ///< states and activations at the peak (calc/memory.hpp)
-  std::optional<Bytes> products{};          ///< matmul results saved under per-operator recomputation
-  std::optional<Bytes> loss{};              ///< loss and the head's weight gradient, in excess of the logits
+  Bytes tensors{};                  ///< states and activations at the peak (calc/memory.hpp)
+  std::optional<Bytes> products{};  ///< matmul results saved under per-operator recomputation
+  std::optional<Bytes> loss{};      ///< bytes of the loss and the head's weight gradient, in excess of the logits
   std::optional<Bytes> weight_gradients{};  ///< weight-gradient buffers, in addition to the accumulated gradients
   std::optional<Bytes> update{};            ///< copies of gradients in the optimizer step, if they cause the peak
   std::optional<Bytes> buckets{};           ///< gradient buckets being reduced
-  std::optional<Bytes> workspaces{};        ///< workspaces of matmuls
-  std::optional<Bytes> process{};           ///< outside any allocator: driver, kernel code, communicators
-  std::optional<Bytes> slack{};             ///< reserved by the allocator, but unused
+  std::optional<Bytes> workspaces{};        ///< workspaces of matmul kernels
+  std::optional<Bytes> process{};           ///< bytes outside any allocator: driver, kernel code, communicators
+  std::optional<Bytes> slack{};             ///< bytes reserved by the allocator, but unused
   bool operator==(const ProcessMemory&) const = default;
 };
 
@@ -85,8 +85,8 @@ struct TrainedProcess {
   MemorySoftware software = MemorySoftware::pytorch;
   Plan plan{};
   Layout layout{};
-  bool keeps_alternate = false;  ///< saves every second matmul's result despite recomputation: torchtitan's "op"
-  bool compiles_loss = true;     ///< the loss is compiled with the model, as in torchtitan since 2025
+  bool keeps_alternate = false;  ///< whether every second matmul's result is saved nevertheless: torchtitan's "op"
+  bool compiles_loss = true;     ///< whether the loss is compiled with the model, as in torchtitan since 2025
 };
 
 /// Whether terms other than tensors are known for the device. They are known only for NVIDIA's libraries and tools.

@@ -9,18 +9,18 @@ namespace llmcalc {
 /// Training software, grouped by the allocations that it makes; "memory" in a software profile.
 enum class MemorySoftware : std::uint8_t {
   megatron,            ///< Megatron-LM without TransformerEngine
-  megatron_deepspeed,  ///< the same, with DeepSpeed's optimizers
+  megatron_deepspeed,  ///< Megatron-LM with DeepSpeed's optimizers
   transformer_engine,  ///< Megatron-Core with TransformerEngine's modules
   internevo,
   titan,   ///< torchtitan: FSDP2
   pytorch  ///< other PyTorch software: only the allocator and libraries are known
 };
 
-/// Plan options that the user left open and that the software therefore determines.
+/// Plan options that the user left open, so the software determines them.
 struct LeftToSoftware {
-  bool attention = false;  ///< the attention kernel
+  bool attention = false;  ///< whether the user left the attention kernel open
   bool dropout = false, logits = false, glu = false, weights = false, gradients = false;
-  bool reshard = false;  ///< whether gathered weights are freed after forward
+  bool reshard = false;  ///< whether the user left open when gathered weights are freed
 };
 
 /// The plan with the open options set to the software's choices.

@@ -82,7 +82,7 @@ enum class Fusion : std::uint8_t {
   compiled,  ///< compiler output: torch.compile, XLA
   eager,     ///< PyTorch, operator by operator
   unfused,   ///< eager, with hooks around modules and float32 tensors between them (DeepSpeed)
-  native     ///< one C++ program or a graph, without host overhead
+  native     ///< one C++ program or one captured graph, without host overhead
 };
 /// Attention kernels in training.
 enum class CoreKernel : std::uint8_t { unfused, fused_softmax, flash_1, flash_2, vendor };
@@ -91,17 +91,17 @@ enum class CoreKernel : std::uint8_t { unfused, fused_softmax, flash_1, flash_2,
 enum class TensorCollectives : std::uint8_t {
   waited_for,
   beside_weights,  ///< backward collectives overlap with weight gradients that do not depend on them
-  overlapped       ///< all collectives are split and overlap with the adjacent matmuls
+  overlapped       ///< all collectives are split up and overlap with the adjacent matmuls
 };
 
 /// Properties of a training stack that affect time.
 struct TrainingStack {
   Fusion fusion = Fusion::megatron;
   CoreKernel core = CoreKernel::flash_2;
-  bool writes_norms = false;   ///< RMSNorm is a chain of PyTorch operators
-  bool loops_experts = false;  ///< one matmul per expert instead of a grouped one
+  bool writes_norms = false;   ///< whether RMSNorm is a chain of PyTorch operators
+  bool loops_experts = false;  ///< whether each expert has its own matmul, instead of a grouped one
   TensorCollectives tensor_collectives = TensorCollectives::waited_for;
-  bool hides_data = false;  ///< data-parallel collectives overlap with layers
+  bool hides_data = false;  ///< whether data-parallel collectives overlap with layers
   bool operator==(const TrainingStack&) const = default;
 };
 

@@ -10,7 +10,7 @@ namespace llmcalc {
 namespace {
 
 struct FusedFamilies {
-  std::string_view families;  ///< separated by spaces
+  std::string_view families;  ///< model_types of the families, separated by spaces
   FusedMatrices matrices;
 };
 

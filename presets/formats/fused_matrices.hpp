@@ -1,5 +1,5 @@
 #pragma once
-/// Matrices that are fused in a family's files. Fusion does not affect parameter counts, but it affects bytes if a
+/// Matrices that are fused in a family's files. Fusion does not affect parameter counts. It does affect bytes, if a
 /// format has overhead per matrix, and the types that llama-quantize chooses.
 
 #include <cstdint>
@@ -15,11 +15,11 @@ enum class DeltaMatrices : std::uint8_t {
 };
 
 struct FusedMatrices {
-  bool qkv = false;            ///< queries, keys and values of attention
-  bool lightning_qkv = false;  ///< queries, keys and values of lightning attention
-  bool split_in_gguf = false;  ///< the conversion to GGUF splits attention's fused matrix
-  bool gate_up = false;        ///< both input matrices of a gated MLP; experts store them separately
-  bool own_gate = false;       ///< attention's per-channel gate is a separate matrix, not fused with the queries
+  bool qkv = false;            ///< whether queries, keys and values of attention share one matrix
+  bool lightning_qkv = false;  ///< whether queries, keys and values of lightning attention share one matrix
+  bool split_in_gguf = false;  ///< whether the conversion to GGUF splits attention's fused matrix
+  bool gate_up = false;  ///< whether both input matrices of a gated MLP share one matrix; experts store them separately
+  bool own_gate = false;  ///< whether attention's per-channel gate is a separate matrix, not fused with the queries
   DeltaMatrices delta = DeltaMatrices::qkv;
 };
 

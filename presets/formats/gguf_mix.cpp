@@ -84,15 +84,15 @@ struct GgufFiles {
     if (family == "bailing_moe") fused.qkv = a.qk_norm != QkNorm::none;
   }
   FusedMatrices fused;
-  bool rwkv;               ///< the MLP tensors have names that no rule matches
-  bool router_correction;  ///< "exp_probs_b.bias", one value per expert
+  bool rwkv;               ///< whether the MLP tensors have RWKV's names, which match no rule
+  bool router_correction;  ///< whether routers have a correction, "exp_probs_b.bias", with one value per expert
   Count modules;           ///< number of MTP modules in the files
 };
 
 TensorKind kind_of(const Op& op, const Mixer& m, const GgufFiles& files) {
   if (op.component == Component::router || op.component == Component::position) return TensorKind::vector;
   if (op.name == "attn.gate" && m.attention_gate == AttentionGate::per_channel && !files.fused.own_gate)
-    return TensorKind::query;  // fused with the queries
+    return TensorKind::query;  // the gate is fused with the queries
   // MiniMax-M3's indexer is not quantized. A lightning indexer's key has the same name as attention's.
   if (op.name.starts_with("attn.index_") && m.indexer.kind == IndexerKind::blocks) return TensorKind::vector;
   if (op.name == "attn.index_k") return TensorKind::key;

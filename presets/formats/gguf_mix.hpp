@@ -14,7 +14,7 @@ namespace llmcalc {
 struct MixedTensor {
   Component component;
   Owner owner = Owner::model;
-  Count layer = 0;                          ///< MTP modules follow the model's layers
+  Count layer = 0;                          ///< index of the layer; MTP modules follow the model's layers
   Count groups = 1, rows = 0, columns = 0;  ///< number of experts, and shape of one expert's matrix
   DType format;
 };

@@ -31,8 +31,8 @@ enum class TensorKind : std::uint8_t {
 struct TensorTurn {
   Count index = 0, of = 0;
   bool in_first(Count part) const { return index < of / part; }
-  /// Whether the rule uses more bits (src/llama-quant.cpp, use_more_bits), as it does in the first and the last eighth,
-  /// and in every third layer in between.
+  /// Whether the rule uses more bits: in the first and the last eighth, and in every third position in between
+  /// (src/llama-quant.cpp, use_more_bits).
   bool more_bits() const { return in_first(8) || index >= 7 * of / 8 || (index - of / 8) % 3 == 2; }
 };
 
@@ -64,8 +64,8 @@ class GgufRules {
   DType base_;
   bool tied_, falcon_;
   Count experts_;
-  bool shared_keys_;  ///< at least four query heads per key head in the first layer
-  bool seventy_;      ///< 80 layers and grouped keys, like Llama 70B
+  bool shared_keys_;  ///< whether the first layer has at least four query heads per key head
+  bool seventy_;      ///< whether the model has 80 layers and grouped keys, like Llama 70B
 };
 
 }  // namespace llmcalc

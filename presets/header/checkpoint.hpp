@@ -12,7 +12,7 @@
 namespace llmcalc {
 
 struct Checkpoint {
-  std::string where;                 ///< the given file or folder
+  std::string where;                 ///< path of the given file or folder
   std::vector<std::string> files{};  ///< files that contain the tensors
   TensorList tensors{};
   Bytes file_bytes{};  ///< size of all files, including headers and padding
@@ -35,9 +35,9 @@ bool begins_as_checkpoint(std::string_view start);
 /// these.
 bool is_checkpoint(const std::string& path);
 
-/// An index of shards in a folder without a safetensors file.
+/// An index of shards in a folder that contains no safetensors file.
 struct AbsentShards {
-  std::string index;              ///< its path
+  std::string index;              ///< path of the index
   std::optional<Count> stated{};  ///< bytes of all tensors, as stated in the index
 };
 /// The index file at `path` or in the folder `path`, if all of its shards are missing.

@@ -185,7 +185,7 @@ bool is_wide(const HeldTensors& t) {
 /// pack int4 into int32; ModelOpt and bitsandbytes pack 4 bits into bytes.
 struct PackedType {
   std::string_view format;
-  std::array<std::string_view, 5> types;  ///< empty entries are unused
+  std::array<std::string_view, 5> types;  ///< type prefixes; unused entries are empty
 };
 constexpr std::array packed_types{
     PackedType{"fp8", {"F8"}},
@@ -310,7 +310,7 @@ bool are_counted(const MediaEncoders& media_encoders, const Holding& h) {
   return h.counted && h.parameters == media_encoders.total();
 }
 
-/// Adds caveats about tensors outside the model. Counts encoders with the bytes of their tensors, even if the config
+/// Adds caveats about tensors outside the model. Encoders count with the bytes of their tensors, even if the config
 /// does not describe them.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside()) {

@@ -76,8 +76,8 @@ void mamba2(const GgufModel& m, Value& c) {
   c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
 }
 
-/// Sets the config's offset and period for a part that only the layers in `with` have: one layer in every `period`,
-/// starting at `offset`.
+/// Sets the config's offset and period for the parts that occur only in the layers `with`: one layer in every
+/// `period`, starting at `offset`.
 void one_in(const GgufModel& m, Value& c, const std::string& name, const std::vector<Count>& with) {
   const Count layers = layers_of(c);
   const Count offset = with.empty() ? 0 : with[0], period = with.size() < 2 ? layers : with[1] - with[0];
@@ -129,7 +129,7 @@ void rwkv7(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// RWKV-6. Throws InputError if the low ranks differ from those that follow from the model's width.
+/// RWKV-6. Throws InputError if the ranks of the low-rank projections differ from those implied by the model's width.
 void rwkv6(const GgufModel& m, Value& c) {
   c["head_size"] = m.count("wkv.head_size");
   c.erase("num_attention_heads");

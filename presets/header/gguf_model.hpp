@@ -129,10 +129,10 @@ void latent_attention(const GgufModel& m, json::Value& c, Count value_width = 0)
 struct GgufFamily {
   std::string_view name, model_type;
   void (*more)(const GgufModel&, json::Value&);
-  bool by_layer = false;  ///< KV heads and MLP widths are per-layer lists, which `more` reads
+  bool by_layer = false;  ///< whether KV heads and MLP widths are per-layer lists, which `more` reads
 };
-/// Tables of families, one per source file: with recurrences or convolutions; with window layers that are listed or
-/// follow a rule; with experts; without experts; with an encoder.
+/// Tables of families, one per source file: recurrences or convolutions; windows that are listed or follow a rule;
+/// experts; no experts; encoders.
 std::span<const GgufFamily> gguf_hybrids();
 std::span<const GgufFamily> gguf_windowed();
 std::span<const GgufFamily> gguf_mixtures();

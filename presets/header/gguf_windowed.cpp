@@ -57,7 +57,7 @@ void gemma4(const GgufModel& m, Value& c) {
   copy(m, c, "expert_used_count", "top_k_experts");
 }
 
-/// Gemma 3n: no key states the rank of the low-rank branch parallel to attention.
+/// Gemma 3n: no key states the rank of the low-rank projections parallel to attention.
 void gemma3n(const GgufModel& m, Value& c) {
   sliding(m, c);
   per_layer(m, c);
@@ -123,7 +123,7 @@ void afmoe(const GgufModel& m, Value& c) {
   c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
 }
 
-/// PLaMo 3: if the file states a window, every layer except each n-th has it.
+/// PLaMo 3: if the file states a window, all layers except every n-th have it.
 void plamo3(const GgufModel& m, Value& c) {
   c["window_size"] = m.count_or("attention.sliding_window", c["max_position_embeddings"].get<Count>());
   c["sliding_window_pattern"] = m.count_or("attention.sliding_window_pattern", 8);

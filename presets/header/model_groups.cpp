@@ -25,7 +25,7 @@ bool has_any(std::string_view name, const std::array<std::string_view, N>& parts
 
 /// Whether the tensor belongs to T5's decoder, judging by its prefix in Hugging Face's files or in GGUF.
 bool is_of_decoder(std::string_view name) {
-  const bool of_table = name == "decoder.bias" || name == "decoder.weight";  // ModernBERT's
+  const bool of_table = name == "decoder.bias" || name == "decoder.weight";  // names in ModernBERT
   return !of_table && (name.starts_with("decoder.") || name.starts_with("dec."));
 }
 

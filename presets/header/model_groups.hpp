@@ -31,7 +31,8 @@ class ModelGroups {
   const Arch& arch_;
   LayerKinds kinds_;
   Count encoder_layers_ = 0, predicting_;
-  bool shared_table_ = false, own_bias_ = false;  ///< T5's "shared.weight"; a masked-token head's own bias
+  bool shared_table_ = false, own_bias_ = false;  ///< whether there are T5's "shared.weight" and an MLM head's
+                                                  ///< separate bias
 };
 
 }  // namespace llmcalc

@@ -67,7 +67,7 @@ bool is_gate_of_heads(const Segments& all) {
 /// Whether the tensor computes a reranker's labels in GGUF, "cls.output.weight".
 bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "cls" && all[1] == "output"; }
 
-/// Whether the tensor is the bias of ModernBERT's masked-token head, "decoder.bias", which is outside any stack of
+/// Whether the tensor is the bias of ModernBERT's MLM head, "decoder.bias", which is outside any stack of
 /// layers.
 bool is_table_output(const Segments& all) { return all.size() == 2 && all[0] == "decoder"; }
 
@@ -114,7 +114,7 @@ bool is_besides(const Segments& all) {
                                                          "input_scale",
                                                          "scale",
                                                          "scales",
-                                                         "biases",  // MLX
+                                                         "biases",  // in MLX
                                                          "k_scale",
                                                          "v_scale",
                                                          "weight_shape",
@@ -182,7 +182,7 @@ TensorGroup group_at(TensorPlace p) {
 }
 
 /// Component of an MTP module's tensor. The module's head is under "shared_head" (DeepSeek-V3, Step 3.5; in GGUF
-/// "shared_head_head"). Tensors whose names indicate no other place belong to the projection that joins a hidden
+/// "shared_head_head"). Tensors whose names indicate no other place belong to the projection that combines a hidden
 /// state and a token's embedding.
 std::optional<Component> component_of_module(const Segments& all) {
   static constexpr std::array<std::string_view, 2> heads{"shared_head", "shared_head_head"};

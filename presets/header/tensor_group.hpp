@@ -14,10 +14,10 @@ namespace llmcalc {
 struct TensorGroup {
   std::optional<Component> component;     ///< absent: the tensor is outside the text model, or its name is unknown
   std::optional<Component> of_modules{};  ///< component of an MTP tensor in its module
-  std::string_view name;  ///< name of the component, "vision and audio", "MTP modules", "buffers" or "not recognized"
-  bool parameter =
-      true;  ///< false: rotary factors, a router's correction bias, data of a quantized matrix other than its values
-  bool packed = false;  ///< packs several values per element, so the shape does not give the parameter count
+  std::string_view name;  ///< name of a component, or "vision and audio", "MTP modules", "buffers" or "not recognized"
+  bool parameter = true;  ///< false for rotary factors, a router's correction bias, and data of a quantized matrix
+                          ///< other than its values
+  bool packed = false;    ///< whether elements pack several values, so the shape does not give the parameter count
 };
 
 inline constexpr std::string_view unknown_group = "not recognized", media_encoders_group = "vision and audio",
@@ -27,7 +27,7 @@ inline constexpr std::string_view unknown_group = "not recognized", media_encode
 /// `layers` are MTP modules, unless `layers` is 0.
 TensorGroup tensor_group(std::string_view tensor, Count layers);
 
-/// Index of the first MTP layer, recognized by the projection that joins two hidden states (DeepSeek-V3,
+/// Index of the first MTP layer, recognized by the projection that combines two hidden states (DeepSeek-V3,
 /// arXiv:2412.19437, 2.2); 0 if there is no such layer.
 Count first_predicting_layer(const Checkpoint& c);
 

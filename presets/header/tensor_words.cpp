@@ -63,9 +63,9 @@ constexpr std::array<std::pair<std::string_view, TensorPlace>, 158> known_words{
     {"ln_x", TensorPlace::norm},
     {"ln_out", TensorPlace::norm},
     {"pre_ln", TensorPlace::norm},
-    {"q_weight", TensorPlace::norm},  // PLaMo 2's queries and keys
+    {"q_weight", TensorPlace::norm},  // norms of PLaMo 2's queries and keys
     {"k_weight", TensorPlace::norm},
-    {"k_k", TensorPlace::norm},  // RWKV-7: counted as a norm of the removed keys
+    {"k_k", TensorPlace::norm},  // RWKV-7's scale of the removed keys, counted as a norm
     {"time_mix_k_k", TensorPlace::norm},
     {"router", TensorPlace::router},
     {"gate", TensorPlace::router},
@@ -115,7 +115,7 @@ constexpr std::array<std::pair<std::string_view, TensorPlace>, 158> known_words{
     {"altup_unembed_projections", TensorPlace::lm_head},
     {"altup_unembd_proj", TensorPlace::lm_head},
     {"pooler", TensorPlace::lm_head},
-    {"predictions", TensorPlace::lm_head},  // ALBERT's; BERT has "cls.predictions"
+    {"predictions", TensorPlace::lm_head},  // in ALBERT; BERT has "cls.predictions"
     {"early_exit_gate", TensorPlace::lm_head},
     {"cls", TensorPlace::lm_head},
     {"vocab_transform", TensorPlace::lm_head},

@@ -114,8 +114,8 @@ bool says_nothing(const json::Value& v);
 Arch base_arch(const Config& config, const Defaults& defaults,
                KeyNames layer_keys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
 
-/// Like base_arch(), but only layers, width, vocabulary and tying, for models without attention. The context is the
-/// class's default.
+/// Like base_arch(), but reads only layers, width, vocabulary and tying, for models without attention. The context is
+/// the class's default.
 Arch sized_arch(const Config& config, const Defaults& defaults);
 
 /// Throws InputError for more layers than an Arch supports. Must be called before any use of a LayerSet.

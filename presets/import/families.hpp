@@ -12,7 +12,7 @@
 namespace llmcalc::import {
 
 struct Family {
-  std::string_view model_types;  ///< separated by spaces
+  std::string_view model_types;  ///< model_types of the family, separated by spaces
   Arch (*arch)(const Config& config, const Defaults& defaults);
   Defaults defaults;  ///< layers, hidden, heads, kv_heads, head_dim, mlp, vocabulary, context, tied
 };
@@ -54,15 +54,15 @@ bool names_encoder_alone(const Config& c);
 /// Qwen2ForRewardModel).
 bool names_labels(const Config& c);
 
-/// Sets multi-head latent attention. Queries have no low rank if q_lora_rank is null or 0. `attention_bias` adds
-/// biases to the two down-projections and to o. `defaults`: widths used if no key states them.
+/// Sets multi-head latent attention. Queries have no low-rank projection if q_lora_rank is null or 0.
+/// `attention_bias` adds biases to the two down-projections and to o. `defaults`: widths used if no key states them.
 void latent_attention(const Config& config, Arch& arch, const Latent& defaults);
 
 /// MTP modules that published checkpoints contain but that are outside the model and excluded from all counts.
 struct UncountedModules {
   Count modules = 0;
-  Count parameters = 0;   ///< per module; 0: unknown
-  bool if_named = false;  ///< counted only if num_nextn_predict_layers states their number
+  Count parameters = 0;   ///< parameters per module; 0: unknown
+  bool if_named = false;  ///< whether the modules count if the config states num_nextn_predict_layers
 };
 UncountedModules uncounted_modules(const Config& config, const Arch& arch);
 

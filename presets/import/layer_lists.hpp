@@ -1,6 +1,6 @@
 #pragma once
 /// Differences between a model's layers that a config lists, with one entry per layer or by layer indices.
-/// Transformers 5.6 and later save other keys and words than older versions; families read both.
+/// Transformers 5.6 and later save different keys and values than older versions; families read both.
 
 #include <initializer_list>
 #include <optional>
@@ -16,8 +16,8 @@ namespace llmcalc::import {
 std::vector<std::string> todays_words(std::vector<std::string> words);
 
 /// Entries of the list `key`, one per layer, under their current names in transformers; absent if the list is absent.
-/// Throws InputError for a word that is not in `words`, and for a wrong length. `longer`: the list may continue with
-/// entries for layers outside the model.
+/// Throws InputError for an entry that is not in `words`, and for a wrong length. `longer`: the list may continue
+/// with entries for layers outside the model.
 std::optional<std::vector<std::string>> layer_words(const Config& config, const Arch& arch, std::string_view key,
                                                     KeyNames words, bool longer = false);
 
@@ -30,7 +30,7 @@ std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, s
 /// list may continue with entries for layers outside the model.
 std::optional<LayerSet> sparse_typed(const Config& config, const Arch& arch);
 
-/// Throws InputError for a word in the list `key` that is not in `words`.
+/// Throws InputError for an entry of the list `key` that is not in `words`.
 void require_words(const Config& config, std::string_view key, KeyNames words);
 
 /// The numbers in the list `key`, one per layer. Throws InputError for a wrong length. `longer`: the list may

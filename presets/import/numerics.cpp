@@ -81,7 +81,7 @@ Numerics gpt2_numerics(const Config& c, const Arch&) {
           .score_scale = c.flag("scale_attn_weights", true) ? 0.0 : 1.0};
 }
 
-/// hf llama/modeling_llama.py, mistral/, qwen2/, qwen3/, and Ouro: only the RMSNorms and RoPE have numerics.
+/// hf llama/modeling_llama.py, mistral/, qwen2/, qwen3/, and Ouro: sets the epsilon of the RMSNorms, and RoPE.
 Numerics llama_numerics(const Config& c, const Arch& a) {
   Numerics n{.norm_epsilon = above_zero(c, "rms_norm_eps", 1e-6)};
   n.rope = n.local_rope = rope_numerics(c, a, 10000);

@@ -88,7 +88,7 @@ bool names_a_part(const std::vector<std::string>& becomes) {
   return std::any_of(becomes.begin(), becomes.end(), [](const std::string& one) { return one != "a note"; });
 }
 
-/// Sets to `other` every number, at any depth, that equals `old` and whose key ends in `key`.
+/// Sets every number that equals `old` and whose key ends in `key` to `other`, at any depth.
 void change_twins(Value& object, const std::string& key, const Value& old, Count other) {
   for (auto& [name, v] : object.items())
     if (v.is_object())
@@ -162,7 +162,7 @@ std::vector<Value> others_of(const Value& object, const std::string& key) {
 /// Reason that a key with `word` in its path affects no size.
 struct Reason {
   std::string_view word, why;
-  bool of_all = false;  ///< applies to all families, even those that do not read the key
+  bool of_all = false;  ///< whether the reason applies to all families, even those that do not read the key
 };
 constexpr std::array reasons{
     Reason{"architectures", "model_type determines the family", true},

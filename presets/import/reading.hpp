@@ -11,8 +11,8 @@ namespace llmcalc {
 
 /// How the importer reads one key.
 struct KeyReading {
-  std::string key;                   ///< "text_config.hidden_size"
-  std::string value;                 ///< as JSON
+  std::string key;                   ///< path of the key: "text_config.hidden_size"
+  std::string value;                 ///< value of the key as JSON
   std::vector<std::string> becomes;  ///< parts of the model file that depend on it: "attention.heads 32"
   std::string why;                   ///< reason that the key has no effect; empty if it has an effect
 };

@@ -10,10 +10,10 @@
 namespace llmcalc {
 
 struct MeantModel {
-  const Builtin* preset = nullptr;  ///< null: not found
-  std::string format{};             ///< in the form that --weight-precision accepts; empty: not in the name
-  std::string origin{};             ///< relation to the preset; empty: the preset itself
-  std::string source{};             ///< source for the relation; empty: derived from the name's words
+  const Builtin* preset = nullptr;  ///< null if not found
+  std::string format{};  ///< weight format in the name, as --weight-precision accepts it; empty: not in the name
+  std::string origin{};  ///< relation to the preset; empty: the preset itself
+  std::string source{};  ///< source for the relation; empty: derived from the name's words
 };
 
 /// The preset that `name` refers to, and the weight format named in it: a number format ("bf16", "nvfp4"), a method

@@ -10,10 +10,10 @@
 namespace llmcalc {
 
 struct NamedModel {
-  std::string_view preset{};  ///< empty: no preset has the model's shape
+  std::string_view preset{};  ///< name of the preset; empty: no preset has the model's shape
   std::string_view format{};  ///< weight format; empty: the model's own
   std::string_view source{};  ///< address of a public file that contains the name; empty: from memory
-  std::string_view why{};     ///< "distill of Llama 3.3 70B"
+  std::string_view why{};     ///< reason for the choice of preset: "distill of Llama 3.3 70B"
 };
 
 /// The row for a name, in any spelling (text/names.hpp); absent if unknown.

@@ -7,11 +7,11 @@
 namespace llmcalc {
 
 struct TypedName {
-  std::string owner{};  ///< "Qwen"; empty: none
-  std::string name{};   ///< "Qwen3-30B-A3B-GGUF", "deepseek-r1"
+  std::string owner{};  ///< owner of the repository: "Qwen"; empty: none
+  std::string name{};   ///< name of the model: "Qwen3-30B-A3B-GGUF", "deepseek-r1"
   std::string tag{};    ///< text after a ':': "Q4_K_M", "70b-llama-distill-q8_0"; empty: none, or "latest"
 
-  /// "Qwen/Qwen3-30B-A3B-GGUF", "deepseek-r1:70b".
+  /// The name with its owner and tag: "Qwen/Qwen3-30B-A3B-GGUF", "deepseek-r1:70b".
   std::string whole() const;
 };
 

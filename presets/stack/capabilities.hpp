@@ -24,7 +24,7 @@ enum class Capability : std::uint8_t {
   zero_in_pipeline,  ///< ZeRO stages with more than one pipeline stage
   context,           ///< methods of context parallelism, by their names in --cp-method
   offload,           ///< activations, optimizer, weights; in inference: weights, experts, kv
-  optimizers,        ///< by their names in --optimizer
+  optimizers,        ///< names of optimizers in --optimizer
   adapters,          ///< in training: lora, qlora (on weights below 16 bits)
   drafts,            ///< speculative decoding: model, mtp
   serving            ///< prefix-cache, pools (disaggregation), adapters, swap
@@ -42,9 +42,9 @@ inline constexpr auto choices<Capability> = std::array{Choice{Capability::device
                                                        Choice{Capability::drafts, "drafts"},
                                                        Choice{Capability::serving, "serving"}};
 
-/// The words that a capability may list.
+/// The values that a capability may list.
 std::vector<std::string> capability_words(Capability c);
-/// A word as text for users: "tensor parallelism", "ZeRO 3", "zb-v".
+/// A value as text for users: "tensor parallelism", "ZeRO 3", "zb-v".
 std::string capability_text(Capability c, std::string_view word);
 
 class Capabilities {
@@ -52,14 +52,14 @@ class Capabilities {
   using Words = std::optional<std::vector<std::string>>;
   const Words& of(Capability c) const { return words_[static_cast<std::size_t>(c)]; }
   Words& of(Capability c) { return words_[static_cast<std::size_t>(c)]; }
-  /// Whether the word is supported; true if the list is unknown.
+  /// Whether the value is supported; true if the list is unknown.
   bool has(Capability c, std::string_view word) const;
 
  private:
   std::array<Words, choices<Capability>.size()> words_{};
 };
 
-/// Throws InputError for an unknown capability or word.
+/// Throws InputError for an unknown capability or value.
 Capabilities read_capabilities(const json::Object& o);
 
 }  // namespace llmcalc

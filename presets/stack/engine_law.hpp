@@ -34,8 +34,9 @@ struct EngineLaw {
   struct BySize {
     std::optional<Bytes> below;
     Count pass_tokens = 8192;
-    Count graph_batch = 256, graph_batch_tp4 = 512;  ///< largest captured batch: below tp 4, and from tp 4 on
-    std::optional<double> reserved_gib;              ///< replaces the formula with graph batches
+    Count graph_batch = 256, graph_batch_tp4 = 512;  ///< largest batch with a captured graph: below tp 4, and from tp
+                                                     ///< 4 on
+    std::optional<double> reserved_gib;  ///< GiB that are reserved, used instead of the formula with graph batches
     double reserved_gib_per_rank = 0;
   };
   struct ByRanks {
@@ -46,10 +47,10 @@ struct EngineLaw {
   std::optional<double> utilization;
   Bytes graphs{};
   std::optional<Count> pass_tokens, sequences, block_tokens;
-  bool whole_prompts = false;       ///< all prompts of a batch form a single pass of any length
-  bool scaled_sparse_rows = false;  ///< cache rows of sparse latent attention have scales
+  bool whole_prompts = false;       ///< whether all prompts of a batch form a single pass of any length
+  bool scaled_sparse_rows = false;  ///< whether cache rows of sparse latent attention have scales
   double logit_bytes_per_sequence = 0, logit_bytes_per_token = 0;
-  std::vector<ByRanks> by_ranks;  ///< ascending
+  std::vector<ByRanks> by_ranks;  ///< default shares by rank count, in ascending order
   std::vector<BySize> by_memory;
 };
 

@@ -46,9 +46,9 @@ struct LaunchCase {
 
 struct LaunchRow {
   std::string key;
-  std::vector<std::string> names;    ///< spellings of the setting; the first is printed
-  std::vector<LaunchCase> cases;     ///< empty: the setting has the same text as the input's value
-  std::optional<std::string> usual;  ///< "default"
+  std::vector<std::string> names;  ///< spellings of the setting; the first is printed
+  std::vector<LaunchCase> cases;  ///< cases with a different text; empty: the setting has the text of the input's value
+  std::optional<std::string> usual;  ///< value of "default": the input value that need not be printed
   std::optional<std::string> absent;
 };
 

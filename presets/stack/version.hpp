@@ -15,8 +15,8 @@
 namespace llmcalc {
 
 struct SoftwareVersion {
-  std::string name;      ///< "0.19", "b4500"
-  std::string released;  ///< "2026-03-28"; empty: unknown
+  std::string name;      ///< version number: "0.19", "b4500"
+  std::string released;  ///< release date: "2026-03-28"; empty: unknown
 };
 
 /// A name and the version after its last '@', if any.
@@ -32,7 +32,7 @@ bool is_older(std::string_view a, std::string_view b);
 /// A software file at one version: its JSON without "versions".
 struct SoftwareAtVersion {
   json::Value value;
-  SoftwareVersion version;                ///< empty name: the file has no versions
+  SoftwareVersion version;                ///< the chosen version; its name is empty if the file has no versions
   std::vector<SoftwareVersion> versions;  ///< all versions, oldest first
 };
 

@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// "vllm 0.25, the default"; "megatron-lm 0.19 and vllm 0.25, the defaults".
+/// The software of the answer: "vllm 0.25, the default"; "megatron-lm 0.19 and vllm 0.25, the defaults".
 std::string software_text(const Request& r) {
   const bool trains = r.has(part::training) && r.software, infers = r.has(part::inference) && r.engine;
   const std::string trained = trains ? r.software->named_version() : "",

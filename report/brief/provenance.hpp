@@ -6,7 +6,8 @@
 
 namespace llmcalc {
 
-/// "vllm 0.25, the default; 3.99 USD per GPU-hour (Lambda on-demand, 2025-26)". Empty if there is neither.
+/// The software and the price: "vllm 0.25, the default; 3.99 USD per GPU-hour (Lambda on-demand, 2025-26)". Empty if
+/// there is neither.
 Finding provenance_finding(const Request& r, bool has_costs);
 
 /// Seller and date, and whether the price is from memory rather than looked up: "RunPod, 2025, recalled".

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 struct Change {
   std::string path, before, now;
-  std::string by;  ///< "+1.2 %", "gone" or "new"
+  std::string by;  ///< size of the change: "+1.2 %", "gone" or "new"
 };
 
 struct Changes {

@@ -62,7 +62,7 @@ void declare(CLI::App& app, const Command& command) {
   }
 }
 
-/// The command's option for a synonym; null if the command takes the word itself, or has no such option.
+/// The command's option for a synonym; null if the command takes the synonym itself, or has no such option.
 const Option* meant_option(const Command& command, std::string_view flag) {
   const Synonym* const s = flag.starts_with("--") && option_of(command, flag) == nullptr ? find_synonym(flag) : nullptr;
   if (s == nullptr) return nullptr;
@@ -81,7 +81,7 @@ std::vector<std::string> without_synonyms(const Command& command, Args args) {
   return all;
 }
 
-/// Whether `next` is the value of an option with an optional value.
+/// Whether `next` is the value of an option whose value is optional.
 bool is_optional_value(const Option& o, std::string_view next) { return o.value == fmt::format("[{}]", next); }
 
 /// The arguments in the order that CLI11 expects, last first. Splits "--seq=" into the option and an empty value,
@@ -128,7 +128,7 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
     throw InputError(fmt::format("{}: missing value ({})", words.back(), option_of(command, words.back())->value));
   }
   refuse_extras(app.remaining());
-  std::map<const CLI::Option*, std::size_t> seen;  // a repeated word occurs once for each of its results
+  std::map<const CLI::Option*, std::size_t> seen;  // a repeated argument occurs once for each of its results
   for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results()[seen[given]++]);
   take_launch();
   refuse_missing_words();
@@ -286,7 +286,7 @@ std::vector<bool> Arguments::chosen_inputs(const Request& start) const {
     chosen[i] = true;
     std::optional<Request> with = settled();
     chosen[i] = with.has_value();
-    if (!with) continue;  // may need a later option
+    if (!with) continue;  // the option may need one that comes later
     now = std::move(with);
     i = static_cast<std::size_t>(-1);
   }

@@ -26,15 +26,15 @@ class Arguments {
  public:
   /// Reads arguments as typed. `all`: commands searched when an option belongs to another command.
   Arguments(const Command& command, Args args, std::span<const Command> all = answered_commands());
-  /// Reads a request in JSON: "model", "hardware", and words and options by their keys under "inputs".
+  /// Reads a request in JSON: "model", "hardware", and arguments and options by their keys under "inputs".
   Arguments(const Command& command, const json::Value& request, Files files);
 
   const Command& command() const { return command_; }
   /// The arguments as typed, without the command.
   std::span<const std::string> typed() const { return typed_; }
-  /// The positional word with this name; empty if not given.
+  /// The positional argument with this name; empty if not given.
   std::string word(std::string_view name) const;
-  /// The positional word with this name and all words after it.
+  /// The positional argument with this name and all arguments after it.
   std::vector<std::string> words_from(std::string_view name) const;
   bool has(std::string_view flag) const;
   /// Whether the answer is in JSON.
@@ -64,8 +64,8 @@ class Arguments {
   /// The first option on the command line, other than `besides`, that describes a plan; null if there is none.
   const Option* first_of_plan(std::string_view besides = "") const;
 
-  /// Reads the given plan options into a request whose model is set, settles the rest, and rejects options without
-  /// effect on the answer.
+  /// Reads the given plan options into a request whose model is set, fills in all defaults, and rejects options
+  /// without effect on the answer.
   void apply(Request& r) const;
   /// apply() for an answer that consists of `parts`, a subset of the command's.
   void apply(Request& r, Parts parts) const;
@@ -74,7 +74,7 @@ class Arguments {
   struct Given {
     const Option* option;
     std::string text;
-    json::Value said{};  ///< the value in a JSON request
+    json::Value said{};  ///< the option's value in a JSON request
   };
   void refuse_extras(const std::vector<std::string>& extras) const;
   void refuse_missing_words() const;

@@ -1,6 +1,6 @@
 #pragma once
-/// One row per command, with its words, its options and the function that answers it. Parsing, help, the manual and
-/// completions are derived from the row.
+/// One row per command, with its positional arguments, its options and the function that answers it. Parsing, help,
+/// the manual and completions are derived from the row.
 
 #include <functional>
 #include <span>
@@ -21,7 +21,7 @@ class Arguments;
 struct Word {
   std::string_view name, help;
   bool required = true;
-  bool repeats = false;    ///< may be given several times; only for the last word of a command
+  bool repeats = false;    ///< whether it may be given several times; only for the last argument of a command
   std::string_view key{};  ///< key in requests; empty: the same as `name`
 };
 
@@ -33,15 +33,15 @@ inline constexpr std::string_view model_meaning =
 struct Page {
   json::Value json;
   std::function<std::string(const Screen&)> text;
-  bool verbatim = false;  ///< the text is already JSON
+  bool verbatim = false;  ///< whether the text is already JSON
 };
 
 struct Output {
   std::variant<std::monostate, Report, Page> content;  ///< monostate: stopped before there was an answer
-  bool fits = true;                                    ///< result for --require-fit
+  bool fits = true;                                    ///< whether the plan fits as --require-fit demands
   bool stopped = false;                                ///< whether the command was stopped early
   std::string trace{};                                 ///< content of the --trace file
-  std::vector<std::string> asides{};                   ///< "note: ...": printed in addition to the content
+  std::vector<std::string> asides{};  ///< lines such as "note: ...", printed in addition to the content
 };
 
 /// The answer as JSON.
@@ -49,16 +49,16 @@ json::Value json_of(const Output& output);
 
 struct Command {
   std::string_view program = "llmcalc";
-  std::string_view name, arguments, summary;  ///< a line of 'llmcalc --help'
+  std::string_view name, arguments, summary;  ///< columns of the command's line in 'llmcalc --help'
   std::string_view about, examples;           ///< first and last part of the command's help
   std::span<const Word> words{};
-  std::span<const Option> own{};                                 ///< options that only this command has
-  Parts parts = 0;                                               ///< takes the table options that affect these parts
-  Output (*answer)(const Arguments&, Runner& runner) = nullptr;  ///< throws InputError
-  int (*run)(const Arguments&) = nullptr;  ///< replaces answer() for commands with files, kernels or a terminal
+  std::span<const Option> own{};  ///< options that only this command has
+  Parts parts = 0;                ///< parts of the answer; the command takes the table options that affect them
+  Output (*answer)(const Arguments&, Runner& runner) = nullptr;  ///< computes the answer; throws InputError
+  int (*run)(const Arguments&) = nullptr;  ///< used instead of answer() by commands with files, kernels or a terminal
 };
 
-/// "llmcalc train": the typed form of a command.
+/// The typed form of a command: "llmcalc train".
 std::string invocation(const Command& c);
 
 /// All options of a command: those that only it has, then those of the option table.

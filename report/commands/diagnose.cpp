@@ -55,7 +55,7 @@ bool has_formats_of(const ServerConfig& config, const ModelCard& model) {
   return !said || whole_bits(said->format()) == whole_bits(own.format());
 }
 
-/// Sets options that were not given to their values in the log.
+/// Takes options that were not given from the log.
 void give_said(Request& r, const ServerConfig& config, const Arguments& arguments, Notes& notes) {
   std::vector<std::string> unknown, given;
   const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
@@ -85,7 +85,7 @@ SoftwareCard software_of(const std::string& name, const std::string& version) {
   if (version.empty() || version.find_first_of("0123456789") > 1) return load_software(name);
   try {
     return load_software(name + "@" + version);
-  } catch (const InputError&) {  // older than the first known version
+  } catch (const InputError&) {  // the log's version is older than the first known one
     return load_software(name);
   }
 }

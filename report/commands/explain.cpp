@@ -48,7 +48,7 @@ constexpr const char* examples =
     "  llmcalc explain collective.all_reduce     also scaling, hardware\n"
     "  llmcalc explain ridge h100                a number of a device";
 
-/// Provides the name and the parts for the head of the answer.
+/// A question whose name and parts are used for the head of the answer.
 constexpr Question explain_question{.name = "explain",
                                     .summary = "Shows formulas with their symbols, values and sources.",
                                     .examples = examples,
@@ -71,7 +71,7 @@ Parts parts_of(const Wanted& all) {
   return parts;
 }
 
-/// Rejects pipeline stages of a batch: its formulas describe an engine with a single stage.
+/// Rejects a batch on several pipeline stages, because its formulas describe an engine with a single stage.
 void refuse_stages(const Request& r, Parts parts) {
   if ((parts & part::one_batch) != 0 && ranks(r.layout, Group::pipeline) > 1 && !has_traffic(r.serving))
     throw InputError("--pp: a batch is explained on an engine in one pipeline stage; omit it");

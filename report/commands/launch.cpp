@@ -80,7 +80,7 @@ std::string command_in(const Output& searched) {
 
 namespace {
 
-/// The request with the number of layers on each of its stages, as placed.
+/// The request, with the number of layers that the placement assigns to each of its stages.
 Request with_placed_layers(Request r) {
   if (has_stages(r)) r.layout.stage_layers = Placement(for_inference(of_one_engine(r))).layers();
   return r;

@@ -61,7 +61,7 @@ double lowest_price(const HardwareCard& card) {
   return least;
 }
 
-/// The peak in bf16; in fp16 on a device without bf16.
+/// The matmul peak in 16 bits: the higher of bf16 and fp16.
 FlopsPerSecond peak_of_16_bits(const Device& d) { return std::max(d.peak(dtypes::bf16), d.peak(dtypes::fp16)); }
 double ridge(const Device& d) { return (peak_of_16_bits(d) / d.bandwidth).value; }
 

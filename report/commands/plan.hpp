@@ -15,7 +15,7 @@ inline constexpr Parts plan_serve_parts = part::inference | part::fit | part::se
 
 /// A subcommand and the texts of its help.
 struct PlanKind {
-  const char* word;  ///< "train"
+  const char* word;  ///< word for the subcommand: "train"
   std::string_view name, about, examples;
   Parts parts;
   std::span<const Option> own;

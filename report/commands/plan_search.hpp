@@ -11,10 +11,10 @@
 namespace llmcalc {
 
 struct SearchTask {
-  std::string what{};             ///< begins the progress line: "8 GPUs, "
+  std::string what{};             ///< start of the progress line: "8 GPUs, "
   Until until = Until::all;       ///< when the search may end
   std::optional<double> limit{};  ///< time limit in seconds
-  bool of_many = false;           ///< one of several searches: the remaining time is unknown
+  bool of_many = false;           ///< whether this is one of several searches, so the remaining time is unknown
 };
 
 SearchResult spread_search(Runner& runner, const Space& space, const SearchTask& task = {});
@@ -28,8 +28,8 @@ void ask_with_offload(Request& r, Space& space,
 /// Searches a space, with offload if no plan fits without it.
 SearchResult search_with_offload(Runner& runner, Request& r, Space& space, const SearchTask& task = {});
 
-/// The smallest power-of-two number of GPUs above the space's on which some plan fits, with offload if no plan fits
-/// without it. Absent if not found within a few seconds.
+/// The smallest power-of-two number of GPUs, above the space's number, on which some plan fits, with offload if no
+/// plan fits without it. Absent if not found within a few seconds.
 std::optional<Count> gpus_that_fit(Runner& runner, const Request& r, const Space& space);
 
 }  // namespace llmcalc

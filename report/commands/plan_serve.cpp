@@ -25,7 +25,8 @@
 namespace llmcalc {
 namespace {
 
-/// The layouts of one device; empty, with the reason, if the request is impossible on it.
+/// The layouts on one kind of device. If the request is impossible on it, there are no layouts, and `why` is the
+/// reason.
 struct Hardware {
   std::string name;
   std::vector<Request> layouts{};
@@ -79,7 +80,7 @@ std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts, Runner&
   });
 }
 
-/// Callbacks for settling offers on the runner's threads.
+/// Callbacks that let settle_offers() run on the runner's threads.
 Settling settling_on(Runner& runner, const Elapsed& since) {
   return {.goes_on = [&] { return !runner.stopped(); },
           .each =

@@ -117,8 +117,8 @@ Output plan_numbers(Request r, Space space, const std::optional<Request>& measur
   return finish(report, r, found, measured, arguments);
 }
 
-/// The smallest power-of-two number of GPUs above the space's that meets a deadline. The search starts at half the
-/// number estimated from the fastest run. Absent if not found within a few seconds.
+/// The smallest power-of-two number of GPUs, above the space's number, that meets a deadline. The search starts at
+/// half the number estimated from the fastest run. Absent if not found within a few seconds.
 std::optional<Count> gpus_in_time(const Request& r, Space space, const FastestRun& fastest, double limit,
                                   Runner& runner) {
   constexpr double enough_seconds = 5;
@@ -146,7 +146,7 @@ Output plan_deadline(Request r, const std::optional<Request>& measured, const Ar
   const double limit = deadline_of(r, space, arguments.text("--deadline"));
   require_possible(r, space);
   const Space asked = space;
-  std::map<Count, Request> with_offload;  // by number of GPUs
+  std::map<Count, Request> with_offload;  // requests with offload, by number of GPUs
   const FewestGpus few = fewest_gpus(
       space, fewest_in_time(r, space, limit), most,
       [&](const Space& one, const Found& f) { return in_time(r, one, f, limit); },
@@ -174,7 +174,7 @@ Output plan_deadline(Request r, const std::optional<Request>& measured, const Ar
   return finish(report, r, found, measured, arguments);
 }
 
-/// "for the largest sequence: 8,388,608, "
+/// Start of the progress line: "for the largest sequence: 8,388,608, ".
 std::string trying(Largest of, Count value) {
   return fmt::format("for the largest {}: {}, ", name(of), grouped_digits(fmt::format("{}", value)));
 }
@@ -417,7 +417,7 @@ Output plan_hardware(const std::vector<std::string>& names, const Arguments& arg
   space.gpus = {*r.gpus};
   space.best = top_of(arguments);
   SearchResult found = search_with_offload(runner, r, space);
-  if (found.stopped) found.best = {*best->offer.best};  // from the earlier search
+  if (found.stopped) found.best = {*best->offer.best};  // the best plan of the earlier search
   rivals[static_cast<std::size_t>(best - rivals.data())].offer.best = found.best.front();
   Report report = plan_report(r, space, found, false);
   note_offload(report, r, arguments);

@@ -11,7 +11,7 @@ std::vector<Command> question_commands();
 /// Reads and checks the request of a question. Throws InputError.
 Request request(const Question& question, const Arguments& arguments);
 
-/// The request of 'llmcalc serve', settled and checked.
+/// The request of 'llmcalc serve', with all defaults filled in, and checked.
 Request serving_request(const Arguments& arguments);
 
 /// Whether every memory section of a report fits.

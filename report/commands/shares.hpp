@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// f(element) for each element, in order.
+/// Returns f(element) for each element, in order.
 template <typename T, typename F>
 auto spread(Runner& runner, std::span<const T> all, const F& f) {
   using Made = decltype(f(all[0]));

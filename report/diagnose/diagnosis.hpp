@@ -15,7 +15,7 @@ struct DiagnosisQuestion {
   MemoryLog log;
   std::optional<Request> plan{};           ///< plan for the predicted memory; absent: only the log's terms
   std::optional<HardwareCard> hardware{};  ///< supplies the capacity if the log does not
-  Notes notes{};                           ///< on the interpretation of the question
+  Notes notes{};                           ///< notes on how the log was interpreted
 };
 
 /// Throws InputError if the log's numbers exceed the device's memory.
@@ -29,7 +29,7 @@ struct BookedLog {
   std::vector<PredictedShare> predicted{};
 };
 
-/// "2.00 GiB", "-12.0 MiB".
+/// A size that may be negative: "2.00 GiB", "-12.0 MiB".
 std::string signed_bytes(Bytes bytes, bool plus = false);
 
 /// Number of requests of max_model_len tokens that fit in a server's cache: as logged, else derived from the cache's

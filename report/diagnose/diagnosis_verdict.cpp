@@ -197,12 +197,12 @@ void add_training_verdict(std::vector<Finding>& v, const BookedLog& booked) {
 
 // ---- Comparison with a prediction
 
-/// "-0.2 %", "0.0 %".
+/// A percentage with its sign: "-0.2 %", "0.0 %".
 std::string error_text(double percent) {
   return std::fabs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
 }
 
-/// "compared with the log: weights -0.2 %, KV cache +0.1 %".
+/// The errors of the predicted terms: "compared with the log: weights -0.2 %, KV cache +0.1 %".
 std::string errors_text(const BookedLog& booked) {
   std::string s;
   for (const PredictedShare& p : booked.predicted) {

@@ -121,7 +121,7 @@ std::vector<PredictedShare> server_terms(const Request& r, const ServerStart& s)
   return all;
 }
 
-/// The term of the breakdown that includes `t`: `t` itself, several joined terms, or all tensors.
+/// The term of the breakdown that includes `t`: `t` itself, a term that combines several, or all tensors.
 MemoryTerm standing_for(MemoryTerm t, const MemoryBooking& b) {
   if (b.term(t)) return t;
   const bool weights = t == MemoryTerm::weights, libraries = t == MemoryTerm::libraries;

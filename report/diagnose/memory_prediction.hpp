@@ -14,7 +14,7 @@ namespace llmcalc {
 /// One predicted component of a memory term.
 struct PredictedShare {
   MemoryTerm of{};
-  std::string_view key, label;  ///< in JSON and in text: "kv_cache", "KV cache"
+  std::string_view key, label;  ///< names in JSON and in text: "kv_cache", "KV cache"
   Bytes bytes{};                ///< negative for the correction for tensors that are not live at the same time
 };
 
@@ -28,8 +28,8 @@ EngineLimits server_limits(const Request& r, const ServerStart& s);
 Bytes server_padding(const Request& r, const ServerStart& s);
 
 /// Predictions for the terms of a log. For a server: weights, a cache for the logged tokens, and activations. For a
-/// process that trains or generates: all tensors live at the peak, all in the allocated term. Joins terms as `booking`
-/// does.
+/// process that trains or generates: all tensors live at the peak, all in the allocated term. If `booking` combines
+/// terms, assigns the parts to the combined term.
 std::vector<PredictedShare> predicted_memory(const Request& r, const MemoryLog& log, const MemoryBooking& booking);
 
 /// Predicted bytes of a term; absent without a prediction.

@@ -1,5 +1,5 @@
 #pragma once
-/// Options of servers that lower or raise parts of their memory, worded for a verdict.
+/// Server options that lower or raise parts of a server's memory, worded for a verdict.
 
 #include <string_view>
 
@@ -8,10 +8,10 @@
 namespace llmcalc {
 
 struct ServerRemedies {
-  std::string_view less;     ///< less memory in use
-  std::string_view loading;  ///< smaller weights on a device
-  std::string_view request;  ///< room for the longest request
-  std::string_view cache;    ///< more memory for the cache
+  std::string_view less;     ///< options that reduce the memory in use
+  std::string_view loading;  ///< options that reduce the weights on a device
+  std::string_view request;  ///< options that make room for the longest request
+  std::string_view cache;    ///< options that give the cache more memory
 };
 const ServerRemedies& remedies_of(LoggedServer s);
 

@@ -12,21 +12,21 @@
 namespace llmcalc::explain {
 
 struct Definition {
-  std::string_view path;   ///< in JSON: "memory.activations_bytes"
+  std::string_view path;   ///< path in JSON: "memory.activations_bytes"
   std::string_view title;  ///< a short name
-  std::string_view unit;   ///< "bytes", "FLOP", "s"
+  std::string_view unit;   ///< unit of the value: "bytes", "FLOP", "s"
   Formula (*formula)(const Setting&) = nullptr;
   std::string_view convention = {};  ///< which parts the quantity includes and excludes
   std::string_view source = {};
   std::string_view wants = {};    ///< options or kind of model that the quantity requires, if the report may lack it
-  std::string_view verdict = {};  ///< for answers in words: how the answer follows from the number
+  std::string_view verdict = {};  ///< how an answer in words follows from the number, if there is one
 
   std::string_view section() const { return path.substr(0, path.find('.')); }
   Subject about() const;
-  bool hardware() const;  ///< requires hardware
+  bool hardware() const;  ///< whether the quantity requires hardware
 };
 
-/// A formula that is the same in every setting: fixed<"p_g*N_T">.
+/// Text of a formula that is the same in every setting, as a template argument: fixed<"p_g*N_T">.
 template <std::size_t N>
 struct Letters {
   char text[N];

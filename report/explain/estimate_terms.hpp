@@ -10,7 +10,7 @@
 namespace llmcalc::explain {
 
 struct EnteringParameter {
-  std::string name, meaning, source;  ///< source of the default
+  std::string name, meaning, source;  ///< name and meaning of the parameter; source of its default
   double value = 0, standard = 0;     ///< fitted value and default
   double effect = 0;                  ///< change in the time if the parameter is raised by a tenth
 };

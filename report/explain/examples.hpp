@@ -11,9 +11,9 @@ namespace llmcalc::explain {
 
 /// One form of a formula, and the condition under which it applies.
 struct Variant {
-  std::string when;  ///< "experts (Mixtral-8x7B)", "--recompute full"; empty: the usual case
+  std::string when;  ///< condition: "experts (Mixtral-8x7B)", "--recompute full"; empty: the usual case
   Formula formula;
-  std::vector<Symbol> symbols;  ///< without values
+  std::vector<Symbol> symbols;  ///< symbols without values
 };
 
 /// All forms of a formula. The first is for a model with grouped queries, a gated MLP and RMSNorm. `plans`: whether to

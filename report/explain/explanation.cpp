@@ -12,7 +12,7 @@
 namespace llmcalc::explain {
 namespace {
 
-/// "--micro-batch" and "micro batch" become micro_batch.
+/// The canonical form of a name: "--micro-batch" and "micro batch" become micro_batch.
 std::string plain(std::string_view name) {
   std::string s = lower(name);
   std::replace(s.begin(), s.end(), '-', '_');

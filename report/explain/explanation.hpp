@@ -14,7 +14,7 @@ namespace llmcalc::explain {
 struct Explanation {
   const Definition* definition = nullptr;
   Formula formula;
-  std::vector<Symbol> symbols;  ///< in order of appearance
+  std::vector<Symbol> symbols;  ///< symbols in order of appearance
   std::vector<Piece> numbers;   ///< the formula with values substituted
   Row answer;                   ///< the report's row
   EstimateTerms estimate{};     ///< parameters of an estimated time

@@ -23,7 +23,7 @@ bool is_quotient(const std::string& factor) {
   return factor.front() != '(' && factor.find('/') != std::string::npos && factor.find('(') == std::string::npos;
 }
 
-/// "D", "D^2", "(A/T)^2".
+/// The factor to the power n: "D", "D^2", "(A/T)^2".
 std::string power(const std::string& factor, std::ptrdiff_t n) {
   if (n == 1) return factor;
   return (is_quotient(factor) ? "(" + factor + ")" : factor) + "^" + std::to_string(n);

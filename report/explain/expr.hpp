@@ -1,5 +1,5 @@
 #pragma once
-/// A number that records its expression: textbook formulas compute with it as with fractions, and it prints the
+/// A number that records its expression: textbook formulas compute with it as with fractions, and its text is the
 /// formula. Combines like terms, puts integer factors first, and omits neutral zeros and ones.
 
 #include <string>
@@ -24,7 +24,7 @@ class Expr {
   ~Expr();
 
   const Fraction& value() const { return value_; }
-  std::string text() const;  ///< "L*(2*D*A*d_h + 2*D*G*d_h)"
+  std::string text() const;  ///< the formula: "L*(2*D*A*d_h + 2*D*G*d_h)"
   /// Whether both print the same text; equal values do not suffice.
   bool operator==(const Expr& o) const { return terms_ == o.terms_; }
 
@@ -36,11 +36,11 @@ class Expr {
   friend Expr ceil(const Expr& a);
   friend Expr min(const Expr& a, const Expr& b);
   friend Expr max(const Expr& a, const Expr& b);
-  /// a/b if this is an integer, else ceil(a/b).
+  /// The quotient a/b if it is an integer, else ceil(a/b).
   friend Expr quotient_up(const Expr& a, const Expr& b);
 
  private:
-  /// A multiple of a product of letters, and of sums in parentheses.
+  /// A multiple of a product of symbols, and of sums in parentheses.
   struct Term {
     Fraction times;
     std::vector<std::string> factors;
@@ -52,7 +52,7 @@ class Expr {
   Term as_term() const;
   static std::string text(const Term& t);
 
-  std::vector<Term> terms_;  ///< like terms combined, zero terms removed
+  std::vector<Term> terms_;  ///< terms of the sum: like terms are combined, zero terms removed
   Fraction value_;
 };
 

@@ -58,13 +58,14 @@ Expr index_scores(S s, AttentionFlops convention, bool chosen, bool packed = tru
 bool has_indexer(S s) {
   return !(textbook::over_parts(n(s), [](const textbook::Sizes<Expr>& part) { return part.i.L; }) == Expr(0));
 }
-/// Forward FLOPs of the indexers' matrices. Backward costs this much less, because their inputs get no gradient.
+/// Forward FLOPs of the indexers' matrices. The backward pass costs this much less, because their inputs get no
+/// gradient.
 Expr index_products(S s) {
   return Expr(2) * s.tokens() * textbook::over_parts(n(s), [](const textbook::Sizes<Expr>& part) {
            return part.i.L == Expr(0) ? Expr(0) : part.i.L * textbook::index_weights(part);
          });
 }
-/// A formula over pairs, with the letters for the documents of a packed sequence.
+/// A formula over pairs, with the symbols for the documents of a packed sequence.
 Formula with_documents(S s, const Expr& e) {
   Formula f{e.text()};
   const std::vector<std::string> names = identifiers(f.expression);
@@ -109,7 +110,7 @@ Formula forward_of_modules(S s) {
   return module.formula(Expr("n_u", s.plan().mtp) * module.flops());
 }
 Formula forward_pass(S s) { return {s.plan().mtp > 0 ? "F_lin + F_core + F_head + F_mtp" : "F_lin + F_core + F_head"}; }
-/// Backward runs two matmuls per forward matmul. Frozen matrices have no weight gradient.
+/// FLOPs of the backward pass: two matmuls per forward matmul. Frozen matrices have no weight gradient.
 Formula backward(S s) {
   if (trains_part(s.plan()))
     return from_engine(s, "F_back", "FLOPs of input gradients and of the gradients of trained parameters",
@@ -138,7 +139,7 @@ Formula recompute(S s) {
   return {"0"};
 }
 
-/// Forward, backward and recomputation, including the recomputation in attention kernels.
+/// FLOPs of the forward pass, the backward pass and recomputation, including the recomputation in attention kernels.
 Formula executed(S s) {
   const Plan& p = s.plan();
   if (trains_part(p) || recomputes_partly(p) || p.mtp > 0)

@@ -15,7 +15,7 @@ bool is_function(std::string_view word) {
 bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool in_number(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.'; }
 
-/// The word or number at `from`, or one character. A number includes its exponent.
+/// The identifier or number at `from`, otherwise one character. A number includes its exponent.
 std::string_view token(std::string_view text, std::size_t from) {
   std::size_t to = from + 1;
   if (starts_word(text[from])) {

@@ -11,7 +11,7 @@
 
 namespace llmcalc::explain {
 
-/// A letter of a formula. Its value is a number as printed, with every digit of an integer.
+/// A symbol of a formula. Its value is a number as printed, with every digit of an integer.
 struct Symbol {
   std::string name, meaning, value;
 };
@@ -27,7 +27,8 @@ struct Terms {
   std::vector<Row> rows;
 };
 
-/// "m*sum(n_i*max(F_i/pi, M_i/beta))". sum(body) adds the body over the rows of the terms whose symbols it uses.
+/// A formula such as "m*sum(n_i*max(F_i/pi, M_i/beta))". In it, sum(body) adds the body over the rows of the terms
+/// whose symbols the body uses.
 struct Formula {
   std::string expression;
   std::vector<Symbol> own = {};   ///< symbols specific to this formula; the others are in the vocabulary

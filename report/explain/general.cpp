@@ -88,7 +88,7 @@ constexpr std::string_view thakur =
 
 std::string number(double v) { return number_text(v); }
 
-/// The parameters or tokens that are optimal for C FLOPs.
+/// The optimal number of parameters or of tokens for C FLOPs.
 std::string optimum(const scaling::LossFit& f, bool params) {
   const std::string a = number(f.params_exponent), b = number(f.tokens_exponent);
   const std::string g =

@@ -8,7 +8,7 @@ ModuleFormulas::ModuleFormulas(const Setting& s, Count ranks) : s_(s), model_(te
   own_.push_back({"n_p", "MTP modules of the model", number_text(s.arch().mtp.modules)});
   own_.push_back({"n_u", "MTP modules in use (--mtp)", number_text(s.plan().mtp)});
   sizes_ = textbook::sizes<Expr>(model_, ranks, [&](const char* name, Count value) {
-    if (name[0] == 'L' || value == 0) return Expr(value);  // one layer
+    if (name[0] == 'L' || value == 0) return Expr(value);  // a module's layer counts are 0 or 1
     if (s.letter(name) == value) return Expr(name, value);
     const std::string letter = std::string(name) + "_p";
     const auto known = symbol(s, Subject::training, name);

@@ -1,6 +1,6 @@
 #pragma once
-/// MTP modules (Mtp) in formulas. A size that equals the model's is written with the model's letter, any other with a
-/// letter that ends in _p.
+/// MTP modules (Mtp) in formulas. A size that equals the model's is written with the model's symbol, any other with a
+/// symbol that ends in _p.
 
 #include "report/explain/definition.hpp"
 
@@ -17,7 +17,7 @@ class ModuleFormulas {
   Expr parameters_for_heads() const;
   /// Forward FLOPs of one module for a micro-batch.
   Expr flops() const;
-  /// A formula that also defines the letters that the model does not have.
+  /// A formula that also defines the symbols that the model does not have.
   Formula formula(const Expr& e) const;
 
  private:

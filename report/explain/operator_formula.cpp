@@ -15,7 +15,7 @@ using Counts = OperatorFormula::Counts;
 using explain::Expr;
 using textbook::Fraction;
 
-/// Writes formulas over the dimensions of a shape and records the meaning of each letter.
+/// Writes formulas over the dimensions of a shape and records the meaning of each symbol.
 class Writer {
  public:
   explicit Writer(const Pricing& p) : p_(p) {}
@@ -69,7 +69,7 @@ class Writer {
     return number_bytes() * (Expr(2) * rows(s.rows()) * letter("wide", "elements of a token's key and gate", s.wide) +
                              letter("pooled", "pooled keys", s.pooled()) * width(s.width));
   }
-  /// 2 FLOPs per state element for each pass over the state.
+  /// FLOPs: 2 per state element for each pass over the state.
   Expr operator()(const LinearAttention& s) {
     const Expr value = letter("d_h", "head width", s.head_dim);
     const Expr key = s.key_dim == s.head_dim ? value : letter("d_k", "width of queries and keys", s.key_dim);
@@ -81,7 +81,7 @@ class Writer {
            letter("t_c", "taps per channel", s.taps);
   }
 
-  /// Bytes: a token read once, its mixes written.
+  /// Bytes: each token is read once, and its token-shift results are written.
   Expr operator()(const Shift& s) {
     const Expr mixes = letter("n_x", "mixes of a token with its predecessor", s.mixes);
     return moved(Expr(1) + (s.moved ? Expr(2) * mixes : mixes), s.rows(), s.width);
@@ -140,7 +140,7 @@ class Writer {
   }
 
  private:
-  /// pairs(queries, context); for a packed sequence, the sum over its documents.
+  /// The value of pairs(queries, context); for a packed sequence, its sum over the documents.
   template <typename Pairs>
   Expr over_documents(const Expr& queries, const Expr& context, const Pairs& pairs) {
     if (p_.documents.empty()) return pairs(queries, context);
@@ -160,7 +160,7 @@ class Writer {
   textbook::ProductSizes<Expr> sizes(const Linear& s) {
     return {rows(s.rows), letter("in", "elements per token", s.in), letter("out", "output elements per token", s.out)};
   }
-  /// Letters for the parts that the format has; 0 for the others.
+  /// Symbols for the parts that the format has; 0 for the others.
   textbook::FormatSizes<Expr> scaled(const Format& f) {
     const auto some = [&](const char* name, const char* meaning, const Fraction& value) {
       return value == Fraction(0) ? Expr(0) : letter(name, meaning, value);

@@ -11,7 +11,7 @@ Formula component(S s) {
   return {textbook::parameters_of(s.arch(), s.sizes(), c).text()};
 }
 Expr all_of_them(S s) { return s.quantity("N", "parameters.total"); }
-/// All parameters except the experts that a token does not visit, for a given number of visited experts.
+/// All parameters except the experts to which a token is not routed, for a given number of active experts.
 Formula visiting(S s, const Expr& visited) {
   return {(all_of_them(s) - textbook::idle_parameters(s.arch(), s.sizes(), visited)).text()};
 }
@@ -29,7 +29,7 @@ Formula modules_beside(S s) {
   return module.formula(Expr("n_p", s.arch().mtp.modules) * module.parameters());
 }
 
-/// Encoder modules have no letters: the importer adds up their sizes.
+/// Parameters of the vision encoder. Its modules have no symbols, because the importer adds up their sizes.
 Formula vision(S s) {
   return from_engine(s, "N_vis", "sum over the modules of the config's vision_config", "parameters.vision");
 }

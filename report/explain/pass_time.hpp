@@ -7,7 +7,7 @@
 
 namespace llmcalc::explain {
 
-/// Selects the terms of a sum that are limited by the peak, by the bandwidth, or by either.
+/// Selects terms of a sum: those limited by the peak compute rate, those limited by the bandwidth, or both.
 enum class Limited : std::uint8_t { either, compute, memory };
 
 /// One pass: a training micro-batch, a prefill, a decode step.
@@ -45,10 +45,10 @@ Formula pass_intensity(const Setting& s, const TimedPass& pass);
 Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const TimedPass& pass,
                         const Rates& rates);
 
-/// "pi" or "e*pi", "beta" or "e_m*beta": the rate used for times.
+/// The rate used for times: "pi" or "e*pi"; "beta" or "e_m*beta".
 std::string compute_rate(const Setting& s, bool bound);
 std::string memory_rate(const Setting& s, bool bound);
-/// "(1 - omega)" if communication is partly overlapped.
+/// The exposed share of communication: "(1 - omega)" if it is partly overlapped.
 std::string exposed(const Setting& s);
 /// Exposed time of a ring collective of M bytes: (1 - omega)*a*(T - 1)*(alpha + M/(T*beta_l)).
 std::string ring_text(const Setting& s, bool bound, const std::string& passes, const std::string& bytes);

@@ -160,7 +160,7 @@ std::string number_text(double v) {
   if (const auto plus = s.find("e+"); plus != std::string::npos) s.erase(plus + 1, 1);
   if (s.ends_with(".0")) s.erase(s.size() - 2);
   if (s.find_first_of("e.") != std::string::npos) return s;
-  // "3350000000000" -> "3.35e12"
+  // Uses an exponent: "3350000000000" becomes "3.35e12".
   const std::size_t last = s.find_last_not_of('0');
   if (s.size() - last < 6) return s;
   return fmt::format("{}{}{}e{}", s[0], last > 0 ? "." : "", s.substr(1, last), s.size() - 1);

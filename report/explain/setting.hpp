@@ -43,12 +43,12 @@ class Setting {
   bool tensor_parallel() const { return ranks(layout(), Group::tensor) > 1; }
   const Cluster& cluster() const { return request().hardware->cluster; }
   const Device& device() const { return request().hardware->cluster.device; }
-  /// The model's sizes as letters; rank_sizes(): for one tensor-parallel rank.
+  /// The model's sizes as symbols. rank_sizes(): those of one tensor-parallel rank.
   const textbook::Sizes<Expr>& sizes() const { return sizes_; }
   const textbook::Sizes<Expr>& rank_sizes() const { return rank_sizes_; }
   /// The sizes of a training rank, including the vocabulary rows that its software adds as padding.
   const textbook::Sizes<Expr>& trained_sizes() const { return trained_sizes_; }
-  /// The value of a letter of sizes() or rank_sizes(); absent if there is no such letter.
+  /// The value of a symbol of sizes() or rank_sizes(); absent if there is no such symbol.
   std::optional<Count> letter(std::string_view name) const;
   const SettingParts& parts() const { return parts_; }
 
@@ -63,9 +63,9 @@ class Setting {
   const WholeRun& run() const { return *serving_.run(); }
   bool estimated() const { return has_estimate(device(), plan()); }
 
-  /// A quantity with its own explanation, as a letter.
+  /// A quantity with its own explanation, as a symbol.
   Expr quantity(const char* letter, std::string_view path) const;
-  /// S and B of training.
+  /// The symbols S and B in training.
   Expr seq() const { return {"S", plan().seq}; }
   Expr micro_batch() const { return {"B", plan().micro_batch}; }
   Expr tokens() const { return micro_batch() * seq(); }
@@ -83,7 +83,7 @@ class Setting {
   mutable std::map<std::string, Row, std::less<>> rows_;
 };
 
-/// Numbers as in formulas: all digits, "3.35e12", "0.9".
+/// A number as formulas show it: with all digits, as "3.35e12", or as "0.9".
 std::string number_text(Count n);
 std::string number_text(double v);
 std::string number_text(const Quantity& q);

@@ -116,7 +116,7 @@ constexpr Size sizes[] = {
     {"price", "price of a GPU-hour, USD", [](S s) { return number_text(price_of(s.request()).value_or(0)); }},
 };
 
-/// A size of the layers with one mixer. Letters for the second mixer end in 2, and so on.
+/// A size of the layers with one mixer. Symbols for the second mixer end in 2, and so on.
 struct LayerSize {
   std::string_view name, meaning;
 };
@@ -161,14 +161,14 @@ constexpr LayerSize layer_sizes[] = {
     {"n_z", "learned log-decays of the recurrence"},
     {"c_h", "tokens per chunk of the recurrence's kernels"},
 };
-/// The meaning of a letter of one of Arch::mlps: L_x, F_x and so on; empty for others.
+/// The meaning of a symbol of one of Arch::mlps: L_x, F_x and so on; empty for others.
 std::string mlp_meaning(std::string_view name) {
   const bool one = name.size() == 3 && textbook::mlp_letters.find(name[2]) != std::string_view::npos;
   if (one && name.starts_with("L_")) return "layers with an MLP of width F_" + std::string(name.substr(2));
   return one && name.starts_with("F_") ? "another MLP width" : "";
 }
 std::string layer_meaning(std::string_view name) {
-  constexpr std::string_view own = "_own";  // textbook::own_sizes
+  constexpr std::string_view own = "_own";  // suffix in textbook::own_sizes
   if (name == "L_own") return "layers with their own weights";
   if (name.ends_with(own)) {
     const std::string of = layer_meaning(name.substr(0, name.size() - own.size()));
@@ -178,7 +178,7 @@ std::string layer_meaning(std::string_view name) {
     if (l.name == name) return std::string(l.meaning);
   return mlp_meaning(name);
 }
-/// The symbol for a letter, optionally followed by the number of a mixer.
+/// The meaning and value of a symbol whose name may end in the number of a mixer.
 std::optional<Symbol> layer_symbol(S s, std::string_view name) {
   const std::optional<Count> value = s.letter(name);
   if (!value) return std::nullopt;
@@ -192,7 +192,7 @@ std::optional<Symbol> layer_symbol(S s, std::string_view name) {
 
 /// A reference to another quantity that has its own explanation.
 struct Other {
-  std::string_view name, meaning, training, inference;  ///< paths; one may be empty
+  std::string_view name, meaning, training, inference;  ///< `training` and `inference` are paths; one may be empty
 };
 
 constexpr std::string_view none;

@@ -1,5 +1,5 @@
 #pragma once
-/// The vocabulary: the meaning of every letter of a formula, and its value in a setting. Sizes are named as in Goon
+/// The vocabulary: the meaning of every symbol of a formula, and its value in a setting. Sizes are named as in Goon
 /// App. A if they occur there.
 
 #include <optional>

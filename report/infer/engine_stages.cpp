@@ -32,7 +32,7 @@ std::string label_of(const InferenceAnswer& a, std::size_t i) {
   return title(*a.placement()->stages()[i].request.hardware);
 }
 
-/// "layers 1-54, 21.20 of 24.00 GiB, 24.10 ms per token"
+/// A stage's layers, memory and time: "layers 1-54, 21.20 of 24.00 GiB, 24.10 ms per token".
 std::string stage_text(const InferenceAnswer& a, std::size_t i, bool timed) {
   const EngineStage& s = a.placement()->stages()[i];
   const std::string all = bytes_text(s.request.hardware->cluster.device.memory);
@@ -70,7 +70,7 @@ std::string split_note(const InferenceAnswer& a) {
                      by_memory ? ", and the passes of a prompt overlap between them" : "");
 }
 
-/// "--stage-layers 31,1: 20.92 ms per token", if it saves time; empty otherwise.
+/// A faster split of the layers: "--stage-layers 31,1: 20.92 ms per token"; empty if none saves time.
 std::string faster_text(const InferenceAnswer& a) {
   constexpr double worth = 0.98;
   const StageLayers layers = a.placement()->fastest_first();

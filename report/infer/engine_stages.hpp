@@ -10,7 +10,7 @@ namespace llmcalc {
 /// Does nothing for an engine without stages.
 void add_engine_stages(const InferenceAnswer& a, bool timed, Report& report);
 
-/// "per GPU"; "on RTX 3060" for the fullest of several devices.
+/// The device that a memory size refers to: "per GPU"; "on RTX 3060" for the fullest of several devices.
 std::string memory_place(const InferenceAnswer& a);
 
 }  // namespace llmcalc

@@ -20,7 +20,7 @@ namespace {
 
 std::string bound_name(const Time& t) { return std::string(bound_names[static_cast<std::size_t>(bound(t))]); }
 
-/// "256 tokens, 1.5 to 2.5 s in 9 of 10 cases"
+/// The two notes, joined by a comma: "256 tokens, 1.5 to 2.5 s in 9 of 10 cases".
 std::string joined(std::string note, const std::string& more) {
   if (more.empty()) return note;
   return note.empty() ? more : note + ", " + more;

@@ -15,7 +15,7 @@ struct SpentPart {
   std::string_view key, label;
   Seconds time;
 };
-/// Parts that sum to the pass. Precondition: the request has an engine.
+/// Parts that sum to the time of the pass. Precondition: the request has an engine.
 std::vector<SpentPart> prefill_parts(const InferenceAnswer& a);
 std::vector<SpentPart> decode_parts(const InferenceAnswer& a);
 

@@ -24,7 +24,7 @@ namespace llmcalc {
 namespace {
 
 constexpr Count most_served = Count{1} << 24;
-constexpr double megabyte = 1e6;  ///< search step of bandwidths
+constexpr double megabyte = 1e6;  ///< step size of the search for a bandwidth
 constexpr std::array<std::string_view, 3> narrower_formats{"fp8", "int8", "int4-g128"};
 
 /// The estimated time to which the target applies.
@@ -76,7 +76,7 @@ void add_batch(Section& s, const Request& r) {
   s.add("batch", "largest batch", most, Unit::sequences, fmt::format("{}{}", seconds_text(a.time), why));
 }
 
-/// Number of devices joined by the innermost links; if unlimited, the number of attention heads.
+/// Number of devices connected by the innermost links; if unlimited, the number of attention heads.
 Count joined_devices(const Request& r) {
   const auto& levels = r.hardware->cluster.levels;
   if (levels.size() == 0 || levels[0].bandwidth.value <= 0) return 1;

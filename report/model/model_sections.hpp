@@ -19,7 +19,7 @@ Section kv_cache_section(const Request& r);
 Notes notes(const Request& r);
 /// The note on the formats in which matmuls run, if they differ from the weights' own; else empty.
 Note formats_of_matmuls(const Request& r);
-/// "mxfp4 (experts), bf16: the checkpoint's": the formats of weights, and their origin unless the user gave them.
+/// The formats of weights, and their origin unless the user gave them: "mxfp4 (experts), bf16: the checkpoint's".
 std::string weights_text(const Request& r);
 /// The ranks that store vision and audio encoders.
 std::string media_encoder_place(const Plan& plan);

@@ -39,9 +39,9 @@ Step step_of(const Request& r, Phase phase) {
 struct OperatorLine {
   const Op& op;
   Count parameters;
-  Cost forward, backward, recomputed;  ///< `recomputed`: the forward pass recomputed in backward
+  Cost forward, backward, recomputed;  ///< `recomputed`: cost of the forward pass that the backward pass repeats
   Bytes saved;
-  Time time;  ///< forward; in training also backward and recomputation
+  Time time;  ///< time of the forward pass; in training also of the backward pass and recomputation
 };
 
 /// Builds the table line by line.

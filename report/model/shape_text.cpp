@@ -7,7 +7,7 @@
 namespace llmcalc {
 namespace {
 
-/// "AR" for all-reduce, and so on.
+/// The abbreviation of a collective: "AR" for all-reduce, and so on.
 std::string_view short_name(CollectiveOp op) {
   switch (op) {
     case CollectiveOp::all_reduce:

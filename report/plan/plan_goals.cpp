@@ -46,7 +46,7 @@ std::string value_text(const Space& space, double value) {
   return "";
 }
 
-/// The part of the step on which plan b spends the most device-seconds beyond plan a.
+/// The part of the step in which plan b exceeds plan a by the most device-seconds.
 std::string more_device_seconds(const Evaluated& a, const Evaluated& b) {
   Part most{};
   double by = 0;

@@ -20,7 +20,7 @@ bool in_time(const Request& r, const Space& space, const Found& f, double limit)
 /// Lower bound on the number of GPUs that train --tokens within `limit` days, assuming that all of them run matmuls at
 /// peak rate all the time.
 Count fewest_in_time(const Request& r, const Space& space, double limit);
-/// The fastest plan found, and its days for --tokens.
+/// The fastest plan found, and the days that it needs for --tokens.
 struct FastestRun {
   Found found{};
   double days = 0;
@@ -44,8 +44,8 @@ struct Rival {
   std::string name;
   Request request{};
   Space space{};
-  std::string left_out{};  ///< why it is left out; empty if it is compared
+  std::string left_out{};  ///< reason for leaving it out; empty if it is compared
   Offer offer{};
-  double least_days = 0;  ///< lower bound for the run on the most GPUs; 0: not computed
+  double least_days = 0;  ///< lower bound on the days of the run with the most GPUs; 0: not computed
 };
 }  // namespace llmcalc

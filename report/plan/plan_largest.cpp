@@ -24,7 +24,7 @@ std::string_view looked_for(Largest of) {
   return options[static_cast<std::size_t>(of)];
 }
 
-/// "a sequence of 8,192 tokens".
+/// A value with its unit: "a sequence of 8,192 tokens".
 std::string amount_text(Largest of, Count n) {
   const std::string number = grouped_digits(fmt::format("{}", n));
   switch (of) {

@@ -97,8 +97,8 @@ std::string grown_text(const GrownTerm& t) {
   return fmt::format("{} +{}", memory_term_names[static_cast<std::size_t>(t.term)], bytes_text(t.by));
 }
 
-/// "exceeds memory by 1.2 GiB"; in a pipeline "stage 1 exceeds memory by 1.2 GiB"; for host memory "host memory is
-/// exceeded by 1.2 GiB".
+/// What a plan exceeds and by how much: "exceeds memory by 1.2 GiB"; in a pipeline "stage 1 exceeds memory by 1.2
+/// GiB"; for host memory "host memory is exceeded by 1.2 GiB".
 std::string too_large_text(const Neighbor& n) {
   const std::string over = bytes_text(n.over);
   if (n.on_host) return fmt::format("host memory is exceeded by {}", over);
@@ -199,14 +199,14 @@ Grid searched_grid(const Space& space, const SearchResult& found) {
   return g;
 }
 
-/// " (4.9 to 7.6 s)"
+/// The interval of the step time: " (4.9 to 7.6 s)".
 std::string step_interval(const TrainingAnswer& p) {
   const auto interval = p.interval();
   if (!interval) return "";
   return fmt::format(" ({})", interval_text(*interval, p.estimate().estimate.total().value, Unit::seconds));
 }
 
-/// "81,696 plans: 62,004 fit, 3,244 do not, 16,448 are impossible".
+/// The extent of a search: "81,696 plans: 62,004 fit, 3,244 do not, 16,448 are impossible".
 std::string searched_text(const SearchResult& found) {
   const auto number = [](auto n) { return grouped_digits(fmt::format("{}", n)); };
   return fmt::format("{} plans: {} fit, {} do not, {} are impossible{}", number(found.counts.candidates),

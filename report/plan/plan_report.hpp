@@ -9,12 +9,12 @@ namespace llmcalc {
 /// The request for one plan, as if its options had been typed.
 Request request_of(const Request& r, const Space& space, const Candidate& c);
 
-/// "llmcalc train MODEL --hardware HW --tp 8 ...": the command for a plan.
+/// The command for a plan: "llmcalc train MODEL --hardware HW --tp 8 ...".
 std::string command_of(const Request& r, const Candidate& c);
 
-/// "tp 8 sp, pp 2": the parallel degrees above 1.
+/// The parallel degrees above 1: "tp 8 sp, pp 2".
 std::string degrees_text(const Candidate& c);
-/// "micro-batch 2, recompute full": the other settings of a plan.
+/// The other settings of a plan: "micro-batch 2, recompute full".
 std::string run_text(const Request& r, const Candidate& c);
 
 /// Why a search is empty; a stopped search cannot conclude that no plan fits.

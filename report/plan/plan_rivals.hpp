@@ -10,7 +10,7 @@ namespace llmcalc {
 /// The hardware of --hardware: all presets for "any", or a list; empty for a single name. Throws InputError for unknown
 /// names.
 std::vector<std::string> hardware_names(std::string_view text);
-/// Why hardware is left out: no price, unknown power, or no link that joins the devices; empty if compared.
+/// Why hardware is left out: no price, unknown power, or no link that connects the devices; empty if compared.
 std::string why_left_out(const HardwareCard& h, Objective objective);
 std::string why_left_out(const Request& r, const Space& space);
 

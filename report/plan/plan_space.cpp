@@ -181,7 +181,8 @@ std::string possible_without(const Request& r, const Space& space) {
   return "";
 }
 
-/// The largest number of GPUs below the space's on which some plan is possible; 0 if the next hundred have no plan.
+/// The largest number of GPUs, below the space's number, on which some plan is possible; 0 if the next hundred
+/// numbers have no plan.
 Count possible_number(const Space& space) {
   Space one = space;
   for (Count n = space.gpus.back() - 1; n > 0 && n + 100 > space.gpus.back(); --n) {

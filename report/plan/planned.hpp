@@ -12,14 +12,14 @@ namespace llmcalc {
 /// The answer for a plan. Estimated times are multiplied by the measured scale.
 TrainingAnswer planned(const Request& r, const Space& space, const Candidate& c);
 
-/// The same answer without the measured throughput. It was measured with another plan and is already part of the
+/// The same answer without the measured throughput, which was measured with another plan and is already part of the
 /// estimate.
 TrainingAnswer without_measured(const TrainingAnswer& p);
 
 /// The run over --tokens with this plan; empty without --tokens.
 Section run_of(const TrainingAnswer& p);
 
-/// "12.1 days, 20,700 GPU-hours, 40k USD"; empty without --tokens.
+/// Duration, GPU-hours and cost of the run: "12.1 days, 20,700 GPU-hours, 40k USD"; empty without --tokens.
 std::string whole_run_text(const TrainingAnswer& p);
 
 }  // namespace llmcalc

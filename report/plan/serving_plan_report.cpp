@@ -42,7 +42,7 @@ constexpr std::array not_searched_of_serving{"pipelines over faster links than P
                                              "disaggregated prefill and decode engines",
                                              "other weight and cache formats", "other pass limits"};
 
-/// "tp 4": the parallel degrees of an engine.
+/// The parallel degrees of an engine: "tp 4".
 std::string engine_text(const Layout& l) {
   std::string cut;
   const auto add_ranks = [&](const char* kind, Count n) {
@@ -55,7 +55,7 @@ std::string engine_text(const Layout& l) {
   return cut.empty() ? "one GPU" : cut;
 }
 
-/// "2 x tp 4": the number of engines and their parallel degrees.
+/// The number of engines and their parallel degrees: "2 x tp 4".
 std::string engines_text(const ServingOffer& o) {
   return fmt::format("{} x {}", o.engines, engine_text(o.request.layout));
 }
@@ -329,7 +329,7 @@ void add_formats(Report& report, const Request& best) {
 
 // ---- Selection of offers
 
-/// Offers on one hardware that can hold a request.
+/// The offers on one kind of hardware that can hold a request.
 std::vector<const ServingOffer*> offers_of(const std::vector<ServingOffer>& offers, const std::string& hardware) {
   std::vector<const ServingOffer*> all;
   for (const ServingOffer& o : offers)

@@ -19,7 +19,7 @@
 namespace llmcalc {
 namespace {
 
-/// "65.64 USD per million tokens (47.40 to 91.90 USD)". Empty text without a price.
+/// The cost of tokens: "65.64 USD per million tokens (47.40 to 91.90 USD)". Empty text without a price.
 Finding cost_finding(const Report& report) {
   const std::string path = "end_to_end.usd_per_1m_tokens";
   const Row *row = report.row(path), *low = report.row(path + "_low"), *high = report.row(path + "_high");

@@ -42,7 +42,7 @@ char mark_of(const std::pair<std::string, Bytes>& part, std::size_t i) {
   return part.first == other_label ? other_mark : largest_marks[i];
 }
 
-/// "##########==+.....": cells in proportion to the bytes; `all`: bytes of the whole bar.
+/// The cells of a bar, in proportion to the bytes: "##########==+.....". `all`: bytes of the whole bar.
 std::string cells_text(const MemoryParts& parts, Bytes all, std::size_t cells) {
   const auto end_of = [&](Bytes upto) {
     return static_cast<std::size_t>(real(upto.value) / real(all.value) * static_cast<double>(cells) + 0.5);
@@ -60,7 +60,8 @@ std::string cells_text(const MemoryParts& parts, Bytes all, std::size_t cells) {
 /// A size in this unit: "15.0".
 std::string in_unit(Bytes b, Bytes unit) { return fmt::format("{:.1f}", real(b.value) / real(unit.value)); }
 
-/// "# weights 15.0  = workspace 1.9  . free 62.2 GiB", without the last parts if a line is too short for all.
+/// The legend of a bar: "# weights 15.0  = workspace 1.9  . free 62.2 GiB", without the last parts if a line is too
+/// short for all.
 std::string legend_text(const MemoryBar& bar, const MemoryParts& parts, std::size_t columns) {
   const Bytes gibi(Count{1} << 30), mebi(Count{1} << 20);
   const bool is_large = std::max(bar.used, bar.capacity) >= gibi;
@@ -180,7 +181,7 @@ std::string findings_text(const std::vector<Finding>& findings, std::size_t labe
   return out;
 }
 
-/// "more: --full (2 notes), --ops".
+/// The options that show more: "more: --full (2 notes), --ops".
 std::string more_text(const Report& r) {
   constexpr std::string_view full = "--full";
   std::string text = r.brief->more;

@@ -32,7 +32,7 @@ std::vector<std::string> broken(std::string_view text, std::size_t columns) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
     const std::size_t begin =
-        lines.back().empty() ? std::min(text.find_first_not_of(' '), text.size()) : 0;  // an indent
+        lines.back().empty() ? std::min(text.find_first_not_of(' '), text.size()) : 0;  // keeps an indent
     const std::string_view whole = text.substr(0, text.find(' ', begin)), word = first_part(whole, columns);
     text.remove_prefix(std::min(text.size(), word.size() + (word.size() == whole.size() ? 1 : 0)));
     if (!lines.back().empty() && columns_of(lines.back()) + 1 + columns_of(word) > columns) lines.emplace_back();

@@ -115,8 +115,8 @@ Report as_printed(const Report& r) {
   return p;
 }
 
-/// A count beyond 2^64 as a JSON value: a binary value with the bytes of the number. JSON text has no binary values, so
-/// no file can contain one.
+/// A count above 2^64 as a JSON value: a binary value with the bytes of the number. JSON text has no binary values,
+/// so no file can contain one.
 json::Value wide_json(Int128 value) {
   const auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof(Int128)>>(value);
   return json::Value::binary({bytes.begin(), bytes.end()});

@@ -14,9 +14,9 @@ inline constexpr std::string_view exact_text_ending = "_text";
 bool is_exact_text(const json::Value& object, std::string_view key);
 /// One value, exact.
 json::Value value_json(const Quantity& q);
-/// The number in a JSON value, including counts beyond 2^64; absent for other values.
+/// The number in a JSON value, including counts above 2^64; absent for other values.
 std::optional<double> number_of(const json::Value& value);
-/// JSON text; integers beyond 2^64 have every digit. Integers above 2^53, which readers that use doubles round, are
+/// JSON text; integers above 2^64 have every digit. Integers above 2^53, which readers that use doubles round, are
 /// followed by their digits as a string: "total", then "total_text".
 std::string dump(const json::Value& value);
 

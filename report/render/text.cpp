@@ -56,7 +56,7 @@ TextLine line_of(const Row& row, bool exact) {
 struct Widths {
   std::size_t label = 22, exact = 0, number = 0, unit = 0;
 
-  /// Adds a line. Values in words do not widen the number column.
+  /// Adds a line. Values that are text do not widen the number column.
   void add(const TextLine& l) {
     label = std::max(label, columns_of(l.label));
     exact = std::max(exact, columns_of(l.exact));

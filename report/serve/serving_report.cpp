@@ -169,7 +169,7 @@ void add_load_finding(Report& report, const Request& r, const ServingRun& run, c
   report.verdict.push_back({"load", load, queue > 0});
 }
 
-/// "22.81 ms (17.71 to 29.38 ms) on average, 95 % within 25.76 ms"
+/// A time's mean, interval and percentile: "22.81 ms (17.71 to 29.38 ms) on average, 95 % within 25.76 ms".
 std::string spread_text(const Request& r, InferenceClass kind, const Spread& t) {
   const auto interval = interval_of(r, kind);
   const double mean = t.mean.value, factor = interval ? interval->factor : 1;

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// "first token within 500.0 ms and 33.00 ms per token": the limits of a request.
+/// The limits of a request: "first token within 500.0 ms and 33.00 ms per token".
 std::string slo_text(const Request& r);
 /// Adds the mean times to the first token and per token to the verdict, with their intervals.
 void add_time_findings(Report& report, const Request& r, const Served& s);

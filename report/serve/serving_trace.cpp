@@ -11,7 +11,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count requests_process = 1'000'000;  ///< process id above those of all engines
+constexpr Count requests_process = 1'000'000;  ///< process id of the requests, above the ids of all engines
 constexpr Ticks ticks_per_nanosecond = 1'000'000'000;
 
 std::int64_t whole_nanoseconds(Ticks t) { return static_cast<std::int64_t>(t / ticks_per_nanosecond); }

@@ -15,16 +15,16 @@ namespace llmcalc {
 enum class ColumnSource : std::uint8_t { sections, head, input, fit, whole };
 
 struct Column {
-  std::string path;  ///< "step.time_s"
+  std::string path;  ///< path of the value: "step.time_s"
   ColumnSource source = ColumnSource::whole;
-  std::vector<std::size_t> sections{};  ///< indices in the question; the last section with the row applies
+  std::vector<std::size_t> sections{};  ///< indices of the question's sections; the last one that has the row applies
   const Option* input = nullptr;
 };
 
 /// Locations of the values at these paths in a command's answers. `question`: null for serve.
 std::vector<Column> columns_at(const Question* question, const std::vector<std::string>& paths);
 
-/// "step.time_s,step.mfu" as paths.
+/// The paths in a list such as "step.time_s,step.mfu".
 std::vector<std::string> listed_paths(const std::string& text);
 /// About ten columns of a command's answers.
 std::vector<std::string> usual_columns(std::string_view command);

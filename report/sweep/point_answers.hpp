@@ -18,7 +18,7 @@ using RowCells = std::vector<json::Value>;
 class PointRequests {
  public:
   explicit PointRequests(const SweepPoints& points);
-  /// The request of a point, settled and checked. Throws InputError if it is impossible.
+  /// The request of a point, with all defaults filled in, and checked. Throws InputError if it is impossible.
   Request request(const std::vector<Count>& at);
 
  private:

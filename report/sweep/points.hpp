@@ -20,7 +20,7 @@ class SweepAxis {
   const Option* option() const { return option_; }
   /// Key of the option under `inputs`, or "model".
   std::string name() const { return option_ == nullptr ? "model" : option_->key(); }
-  /// The flag, or "MODEL", as in sentences.
+  /// The flag, or "MODEL", as used in messages.
   std::string_view flag() const { return option_ == nullptr ? "MODEL" : option_->flag; }
   /// Whether the values are written as a list or a range, which makes the axis a column.
   bool swept() const { return swept_; }
@@ -33,7 +33,7 @@ class SweepAxis {
   struct Item {
     std::string text;
     std::optional<NumberRange> range;
-    Count end = 0;  ///< index after its last value
+    Count end = 0;  ///< index after the item's last value
   };
   const Option* option_;
   bool swept_ = false;
@@ -44,7 +44,7 @@ class SweepAxis {
 /// The command whose answers fill the rows, and its axes in the order typed; the last varies fastest.
 struct SweepPoints {
   const Command* command = nullptr;
-  std::vector<SweepAxis> axes;  ///< MODEL first
+  std::vector<SweepAxis> axes;  ///< the axes; MODEL is the first
 
   /// Number of points. Above the limit of 10^9, throws InputError with the number.
   Count size() const;

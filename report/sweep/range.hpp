@@ -11,10 +11,10 @@
 namespace llmcalc {
 
 struct NumberRange {
-  Count first = 0, step = 1;  ///< in units of 10^-places
-  Count times = 1;            ///< above 1: each number is the previous one multiplied by it, and `step` is not used
+  Count first = 0, step = 1;  ///< first number and step, in units of 10^-places
+  Count times = 1;  ///< factor; if above 1, each number is the previous one times this, and `step` is not used
   Count size = 0;
-  int places = 0;  ///< decimal places
+  int places = 0;  ///< number of decimal places
 
   /// The number at this index, in decimal digits.
   std::string text(Count index) const;

@@ -18,7 +18,8 @@ namespace {
 /// Whole nanoseconds, so that rounding does not make consecutive events overlap.
 std::int64_t nanoseconds(Seconds s) { return std::llround(1e9 * s.value); }
 
-/// Chunk and micro-batch of a slot, counted from 1, including those of a backward that overlaps with the forward.
+/// Chunk and micro-batch of a slot, counted from 1, including those of a backward pass that overlaps with the forward
+/// pass.
 std::string arguments(const Task& t) {
   std::string s = fmt::format("{{\"chunk\":{},\"micro_batch\":{}", t.chunk + 1, t.micro_batch + 1);
   if (t.kind == TaskKind::forward_and_backward)
@@ -45,7 +46,7 @@ class ShownStreams {
 
  private:
   std::vector<TaskStream> all_;
-  std::vector<std::size_t> of_gathers_;  ///< by stream
+  std::vector<std::size_t> of_gathers_;  ///< row of weight gathers, by stream
 };
 
 /// Rows of a trace: one per stream, or several for a stream with overlapping tasks.
@@ -77,7 +78,7 @@ class TraceRows {
 
  private:
   std::span<const TaskStream> streams_;
-  std::vector<std::vector<std::int64_t>> rows_;  ///< by stream and row: the end of its last event
+  std::vector<std::vector<std::int64_t>> rows_;  ///< end of the last event, by stream and row
 };
 
 /// The tasks of a step and their timeline.

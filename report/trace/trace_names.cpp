@@ -39,7 +39,7 @@ std::string_view group_name(Group g) {
   return names[static_cast<std::size_t>(g)];
 }
 
-/// The action on a unit, with the unit's name.
+/// Name of a task that acts on a unit, such as a layer.
 std::string done_for(const Task& t, const std::string& unit) {
   switch (t.kind) {
     case TaskKind::collective_call:
@@ -58,7 +58,7 @@ std::string done_for(const Task& t, const std::string& unit) {
   }
 }
 
-/// Names of tasks without a unit.
+/// Name of a task that does not act on a unit.
 std::string_view name_alone(TaskKind k) {
   switch (k) {
     case TaskKind::reduce_gradients:

@@ -9,7 +9,8 @@ namespace llmcalc {
 
 /// The whole run; empty if there is neither --tokens nor a measured throughput.
 Section run_section(const TrainingAnswer& a);
-/// "12.1 days, 20,700 GPU-hours, 40k USD"; all three include failures if --mtbf is given.
+/// Duration, GPU-hours and cost of the run: "12.1 days, 20,700 GPU-hours, 40k USD"; all three include failures if
+/// --mtbf is given.
 std::string run_text(const WholeTraining& w);
 
 }  // namespace llmcalc

@@ -165,7 +165,7 @@ Finding memory_finding(const Request& r, const Row& reached) {
           true};
 }
 
-/// "8.3 s, 47.8 % MFU"
+/// The plan's current step: "8.3 s, 47.8 % MFU".
 std::string step_as_it_is(const Request& r, const Attempt& now) {
   const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   const double mfu = model_utilization(e, e.estimate, r.plan, r.layout, r.hardware->cluster.device);

@@ -33,7 +33,7 @@ constexpr std::array change_words{ChangeWords{"bandwidth_factor", "{} times the 
                                   ChangeWords{"gpus", "--gpus {}"},
                                   ChangeWords{"weight_precision", "--weight-precision {}"}};
 
-/// "1.62 times the memory bandwidth, --tp 2": the single changes that each meet the target.
+/// The single changes that each meet the target: "1.62 times the memory bandwidth, --tp 2".
 std::string enough(const Report& report, const std::string& section) {
   std::string all;
   for (const auto& [key, words] : change_words)

@@ -13,26 +13,26 @@
 
 namespace llmcalc {
 
-/// A request with a single change.
+/// A request with a single change, and its result.
 struct Attempt {
   std::string change;
-  bool fits = false;  ///< whether it fits on the device
+  bool fits = false;  ///< whether the request fits on the device
   Bytes weights{};
-  Seconds time{}, allowed{};  ///< its time, and the time that the target allows
+  Seconds time{}, allowed{};  ///< time of the request, and the time that the target allows
   bool in_time() const { return time <= allowed; }
   bool reaches() const { return fits && in_time(); }
 };
-/// The time of requests beyond the engine's range.
+/// The time of requests whose counts overflow.
 inline constexpr Seconds endless(std::numeric_limits<double>::infinity());
-/// Evaluates a changed request. A request beyond the engine's range never fits and takes `endless` time.
+/// Evaluates a changed request. A request whose counts overflow never fits and takes `endless` time.
 using Trial = Attempt (*)(const Request& changed, std::string change);
 
 /// A hardware rate to search.
 struct HardwareRate {
-  const char* key;           ///< "bandwidth": for "bandwidth_factor" and "no_bandwidth"
-  const char* label;         ///< "memory bandwidth"
-  const char* slow_else;     ///< "regardless of memory bandwidth"
-  double now = 0, step = 0;  ///< in base units; `step`: search step
+  const char* key;           ///< stem of keys: "bandwidth" in "bandwidth_factor" and "no_bandwidth"
+  const char* label;         ///< name in text: "memory bandwidth"
+  const char* slow_else;     ///< reason if no rate suffices: "regardless of memory bandwidth"
+  double now = 0, step = 0;  ///< current rate and search step, in base units
   const char* unit = "";     ///< display unit: "GB/s"
   double in_unit = 1;        ///< base units per display unit
   std::function<void(HardwareCard& card, double rate)> set{};

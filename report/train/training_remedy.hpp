@@ -10,7 +10,7 @@ namespace llmcalc {
 /// changes leave enough memory for this plan's process in addition to its tensors. Precondition: the plan does not
 /// fit.
 Finding remedy_finding(const TrainingAnswer& a);
-/// The same as JSON rows.
+/// The same changes as JSON rows.
 json::Value remedies_json(const TrainingAnswer& a);
 
 }  // namespace llmcalc

@@ -48,7 +48,7 @@ void add_process(Section& s, const Memory& m) {
   if (m.process != Bytes()) s.add("process_bytes", "process", m.process, "measured: driver, libraries, kernels");
 }
 
-/// "bf16", "nf4 frozen, adapters bf16"
+/// The formats of trained and frozen weights: "bf16", "nf4 frozen, adapters bf16".
 std::string held_formats(const Plan& p) {
   const std::string trained(training_weights(p).name());
   if (!trains_adapters(p)) return trained;

@@ -13,7 +13,7 @@ Section inference_memory_section(const InferenceAnswer& a);
 /// Activations by operator group, and the break-even points of recomputation and precision.
 Section activations_section(const Request& r);
 
-/// "tensor parallel": label of a part of the step time.
+/// Label of a part of the step time: "tensor parallel".
 std::string_view part_label(Part p);
 /// Class, software and parameters of the training estimate. Precondition: the request has software.
 Section estimate_section(const TrainingAnswer& a);

@@ -7,8 +7,8 @@
 namespace llmcalc {
 
 struct Term {
-  std::string_view group;  ///< "Training"
-  std::string_view words;  ///< "MFU, HFU"
+  std::string_view group;  ///< heading of the group: "Training"
+  std::string_view words;  ///< the term and its variants: "MFU, HFU"
   std::string_view meaning;
 };
 

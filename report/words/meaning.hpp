@@ -10,7 +10,7 @@
 namespace llmcalc {
 
 struct Meaning {
-  std::string kind;  ///< "option", "term", "number format", ...
+  std::string kind;  ///< kind of word: "option", "term", "number format", ...
   std::string word, text;
   std::string more{};  ///< a command that shows more: "llmcalc show vllm"; empty: none
 };

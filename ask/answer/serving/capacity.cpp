@@ -16,9 +16,9 @@
 namespace llmcalc {
 namespace {
 
-constexpr double capacity_step = 1.02;  ///< rates closer than this count as equal
+constexpr double capacity_step = 1.02;  ///< rates within this ratio count as equal
 
-/// Number of shared-prefix tokens that are served from the cache.
+/// Number of shared-prefix tokens served from the cache.
 double saved_of_prefix(const SchedulerRules& rules, Count tokens) {
   return real(shared_blocks(rules, tokens) / std::max<Count>(1, rules.whole_groups) * rules.block_tokens);
 }
@@ -43,8 +43,8 @@ struct FleetPart {
   }
 };
 
-/// Repeats the traffic's requests up to `n`, with Poisson arrivals scaled to exactly the given mean rate, so that
-/// requests do not run in lockstep. Turns follow the answers that they wait for.
+/// Repeats the traffic's requests until there are `n`. Arrivals are Poisson, scaled to exactly the given mean rate,
+/// so that requests do not run in lockstep. Later turns of a session still wait for the previous answer.
 ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Count n, std::uint64_t draw = 0) {
   ChainId sessions = 0;
   for (const ServerRequest& q : given)
@@ -79,8 +79,8 @@ Count mean_turns(const std::vector<ServerRequest>& all) {
   return requests == 0 ? 1 : ceil_div(requests, sessions);
 }
 
-/// Requests answered in the middle half of a run, counted between two completions: of requests that complete at the
-/// same time, those at the end of the interval count and those at its start do not.
+/// Requests answered in the middle half of a run, counted between two completions. Requests that complete exactly at
+/// the end of the interval count, and those exactly at its start do not.
 ServingCapacity middle_half(const ServerRun& run, double parts) {
   std::vector<Ticks> ends;
   for (const AnswerTimes& a : run.answers) ends.push_back(a.last);
@@ -101,7 +101,7 @@ class CapacityTrial {
         turns_(mean_turns(traffic.requests.requests)),
         part_(r, sessions_) {}
 
-  /// Throughput under a load about 1.5 times the capacity, independent of the first rate tried.
+  /// Throughput under a load of about 1.5 times the capacity, whatever rate is tried first.
   ServingCapacity saturated() const {
     constexpr int tries = 16;
     constexpr double beyond = 1.5, least = 1.4, most = 1.6;
@@ -115,8 +115,8 @@ class CapacityTrial {
     }
     return c;
   }
-  /// Whether the queue grows at a rate. With sessions: whether it ever gets long, which evicts cached tokens that later
-  /// turns need.
+  /// Whether the queue grows at this rate. With sessions: whether it ever gets long, which evicts cached tokens that
+  /// later turns need.
   bool grows(double rate) const {
     constexpr std::uint64_t draws = 3;
     if (!sessions_) return queue_growth(run(rate, tell(rate))) > 0;

@@ -1,7 +1,7 @@
 #pragma once
-/// Memory and limits of the engine that serves a request's batch. It is the engine that `serve` simulates: it splits
-/// prompts into chunks, and its workspace grows with the prompt only for EngineLaw::whole_prompts. infer, memory,
-/// report, fit and the remedies use only this law for requests with an engine; without an engine, a prompt is one
+/// Memory and limits of the engine that serves a request's batch, the same engine that `serve` simulates. It splits
+/// prompts into chunks; its workspace grows with the prompt only under EngineLaw::whole_prompts. For requests with an
+/// engine, infer, memory, report, fit and the remedies use only this memory model; without an engine, a prompt is one
 /// pass (calc/memory.hpp).
 
 #include "ask/answer/serving/serving.hpp"
@@ -12,7 +12,8 @@ namespace llmcalc {
 
 class EngineCapacity {
  public:
-  /// Precondition of both: hardware, a KV cache, and no encoder-decoder model. `engine`: serving_memory(r).
+  /// Precondition of both constructors: hardware, a KV cache, and no encoder-decoder model. `engine`:
+  /// serving_memory(r).
   explicit EngineCapacity(const Request& r);
   EngineCapacity(const Request& r, ServingEngine engine);
 
@@ -22,14 +23,14 @@ class EngineCapacity {
   /// Length in tokens of the longest sequence at the plan's batch, ignoring the model's context except for learned
   /// positions; any_length if sequences of every length fit. `r`: the constructor's request.
   Count longest(const Request& r) const;
-  /// Number of sequences of prompt + generate tokens, or as long as a server's longest request, that fit at once,
-  /// ignoring the engine's limit on sequences.
+  /// Number of sequences that fit at once, ignoring the engine's limit on sequences. Each has prompt + generate
+  /// tokens or, on a server, the length of the longest request.
   Count most(const Request& r) const;
-  /// most() and longest() as limits; the context is absent if every length fits.
+  /// most() and longest() as limits. The context limit is absent if every length fits.
   Limits limits(const Request& r) const;
   /// 90 % interval of the memory in use.
   const EstimateInterval& interval() const;
-  /// Whether the plan's batch fits. The host is not checked.
+  /// Whether the plan's batch fits in device memory. Host memory is not checked.
   bool holds_batch() const { return longest_in_pass() >= tokens_; }
   /// Memory of one device, with the KV cache of the plan's batch in whole blocks. `workspace`: the engine's
   /// activations; `process`: libraries, CUDA graphs, padding, draft model and adapters. Excludes the unused part of
@@ -47,7 +48,7 @@ class EngineCapacity {
   Count batch_, tokens_, learned_rows_;
   Reach reach_;
   EngineLaw law_;
-  Memory tensors_;  ///< weights and cache of the plan
+  Memory tensors_;  ///< the plan's weights and cache
   ServingEngine engine_;
   Count parts_;  ///< number of micro-batches into which a batch is split
 };

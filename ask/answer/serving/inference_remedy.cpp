@@ -83,7 +83,7 @@ void add_changes(const InferenceAnswer& a, std::span<const Change> changes, std:
   }
 }
 
-/// Adds the largest batch and the longest prompt that fit, for a fixed batch.
+/// For a request with a fixed batch, adds the largest batch and the longest prompt that fit.
 void add_smaller(const InferenceAnswer& a, std::vector<InferenceRemedy>& all) {
   const Request& r = a.request();
   if (has_traffic(r.serving)) return;

@@ -12,18 +12,18 @@ namespace llmcalc {
 /// whole experts. Only the request's own layout if one was given.
 std::vector<Request> serving_layouts(const Request& r);
 
-/// Serves requests of the traffic one at a time: one request if all are alike, otherwise 100. If fewer than
+/// Serves requests of the traffic one at a time: one request if all are identical, otherwise 100. If fewer than
 /// --percentile of the 100 meet the limits but chance could explain it, serves 10,000. `log`: the traffic, if it is a
 /// log.
 Served served_alone(const Request& r, const ServingEngine& e, const ServingTraffic* log = nullptr);
-/// Why too few requests meet the limits; empty if enough do, or within three standard errors of enough.
+/// Why too few requests meet the limits. Empty if enough do, or if the shortfall is within three standard errors.
 std::string too_slow(const Request& r, const Served& alone);
 
-/// The offer for one hardware and layout: whether a request fits, the speed of a request without contention, and a
-/// lower bound on the number of engines. The bound assumes 1.5 times the steady-state capacity per engine, a margin
-/// above the error of that capacity.
+/// The offer for one kind of hardware and one layout: whether a request fits, the speed of a request without
+/// contention, and a lower bound on the number of engines. The bound assumes 1.5 times the steady-state capacity per
+/// engine, a margin above the error of that capacity.
 ServingOffer serving_offer(const Request& r);
-/// Pareto front of user speed and throughput, slowest user first, over the fitting offers of one hardware.
+/// Pareto front of user speed and throughput, slowest user first, over the fitting offers of one kind of hardware.
 std::vector<ServingPoint> serving_front(const std::vector<const ServingOffer*>& offers);
 
 }  // namespace llmcalc

@@ -15,7 +15,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count levels = 64;  ///< steps of a device's memory share
+constexpr Count levels = 64;  ///< number of steps into which a device's share of memory is divided
 
 std::vector<ModelChunk> chunks_of(const StageLayers& layers) {
   std::vector<ModelChunk> all;
@@ -31,8 +31,8 @@ double filled_share(const EngineStage& s) {
   return real(s.capacity.memory().peak.value) / real(s.capacity.granted().value);
 }
 
-/// Number of parts of a prompt that run overlapped on different stages: the prompt's passes with llama.cpp, 1 with
-/// other engines, which run the passes one after another.
+/// Number of parts of a prompt that different stages process concurrently. With llama.cpp, each pass of the prompt is
+/// such a part. Other engines run one pass after another, so this is 1.
 Count overlapping_parts(const Request& r) {
   if (!r.engine->gguf_weights) return 1;
   return std::max<Count>(1, ceil_div(mul(r.plan.batch, r.plan.prompt), serving_limits(r).pass_tokens));
@@ -69,8 +69,8 @@ const EngineCapacity& Placement::capacity(Count stage, const ModelChunk& chunk, 
   return found != known_.end() ? found->second : known_.emplace(key, on(stage, chunk, level)).first->second;
 }
 
-/// Most layers from `first` on that the device holds and that leave at least one for each later device; the last
-/// device holds all remaining layers or 0.
+/// Largest number of layers, starting at `first`, that fit on the device and leave at least one layer for each later
+/// device. For the last device, all remaining layers, or 0 if they do not fit.
 template <typename Accepts>
 Count Placement::most_layers(Count stage, Count first, Count level, const Accepts& accepts) const {
   const Count rest = all_layers_ - first - (size() - 1 - stage);
@@ -81,7 +81,7 @@ Count Placement::most_layers(Count stage, Count first, Count level, const Accept
   return llmcalc::first(rest, [&](Count n) { return !holds(n); }).value_or(rest + 1) - 1;
 }
 
-/// Fills each device in turn with the most layers that `accepts` allows; empty if layers remain.
+/// Fills each device in turn with as many layers as `accepts` allows. Empty if layers remain.
 template <typename Accepts>
 StageLayers Placement::filled(Count level, const Accepts& accepts) const {
   StageLayers all;
@@ -162,7 +162,7 @@ std::vector<Count> Placement::by_speed() const {
   return order;
 }
 
-/// Moves the most layers from one device to the other that the memory of both allows; every device keeps at least
+/// Moves as many layers from one device to the other as the memory of both allows; every device keeps at least
 /// one.
 StageLayers Placement::moved(const StageLayers& layers, Count from, Count to) const {
   const auto then = [&](Count n) {
@@ -218,7 +218,7 @@ bool Placement::fits() const {
 
 namespace {
 
-/// The smaller limit; an absent one is unlimited.
+/// The smaller limit; an absent limit means unlimited.
 std::optional<Count> tighter(std::optional<Count> a, std::optional<Count> b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);

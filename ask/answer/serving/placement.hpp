@@ -23,14 +23,14 @@ namespace llmcalc {
 
 /// A stage of an engine.
 struct EngineStage {
-  Request request;  ///< for the stage's device and layers
+  Request request;  ///< the request, for the stage's device and layers only
   EngineCapacity capacity;
 };
 
 class Placement {
  public:
-  /// Precondition: has_stages(r), checked. Throws InputError if the engine splits unlike devices evenly, and the even
-  /// split does not fit.
+  /// Precondition: has_stages(r), and `r` has passed check(). Throws InputError if the engine splits unlike devices
+  /// evenly and the even split does not fit.
   explicit Placement(const Request& r);
 
   const std::vector<EngineStage>& stages() const { return stages_; }
@@ -39,12 +39,12 @@ class Placement {
   const EngineStage& fullest() const;
   /// Peak bytes of all devices together.
   Bytes peak() const;
-  /// Whether every device holds its stage.
+  /// Whether every stage fits on its device.
   bool fits() const;
   /// The largest batch and context for which there is a placement.
   Limits limits() const;
-  /// Placement with a faster decode step: as many layers as fit on the fastest device, then on the next fastest.
-  /// Empty if layers are given, if the plan does not fit, or if the placement is already this one.
+  /// Placement with a faster decode step: the fastest device gets as many layers as fit, then the next fastest, and
+  /// so on. Empty if layers are given, if the plan does not fit, or if the placement is already this one.
   StageLayers fastest_first() const;
   /// The stages of a pass; only the first waits for the engine's loop.
   PassStages pass_stages() const;

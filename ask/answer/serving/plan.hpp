@@ -13,21 +13,21 @@ namespace llmcalc {
 
 /// One hardware and layout, and the number of engines that the load needs.
 struct ServingOffer {
-  Request request{};       ///< with --replicas, if it serves the load
+  Request request{};       ///< the request; has --replicas if it serves the load
   std::string why{};       ///< why it does not serve the load; empty if it does
   bool possible = false;   ///< whether the engine can be built
   bool fits = false;       ///< whether a request fits in its cache
   ServingEngine engine{};  ///< valid if possible
   Served alone{};          ///< requests served one at a time; valid if fits
   bool settled = false;    ///< whether the fewest engines are known
-  Count engines = 1;       ///< fewest that meet the limits if settled, else a lower bound
-  Served at{};             ///< results under the whole load, if it is served
+  Count engines = 1;       ///< fewest engines that meet the limits if settled, else a lower bound
+  Served at{};             ///< results under the whole load; valid if the load is served
   ServingRun run{};
   Count gpus() const { return mul(engines, devices(request.layout)); }
   bool served() const { return at.requests > 0; }
 };
 
-/// A tradeoff between user speed and throughput: `users` concurrent users on one engine.
+/// A tradeoff between user speed and throughput: one engine with `users` concurrent users.
 struct ServingPoint {
   const ServingOffer* offer = nullptr;
   Count users = 1;

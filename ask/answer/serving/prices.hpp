@@ -13,12 +13,12 @@ namespace llmcalc {
 struct ServingPrices {
   double usd_per_second = 0;
   double prompt_share = 0;       ///< share of the busy time spent on prompts
-  double input = 0, output = 0;  ///< USD per token
+  double input = 0, output = 0;  ///< prices in USD per token
   /// Requests per second at which an API charges the same for these tokens; absent without API prices.
   std::optional<double> break_even;
 };
-/// "0.35 USD per million input tokens, 9.53 USD per million output tokens"; only the input price if prompts take all
-/// the time.
+/// Both prices as text: "0.35 USD per million input tokens, 9.53 USD per million output tokens"; only the input price
+/// if prompts take all the time.
 std::string prices_text(const ServingPrices& p);
 /// Absent if the price is unknown.
 std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& run, const Served& s);

@@ -78,7 +78,7 @@ class LogReader {
     return names.emplace(std::string(name), static_cast<ChainId>(names.size())).first->second;
   }
 
-  /// "1200" or "NAME:1200".
+  /// Reads the prefix of a request: "1200" or "NAME:1200".
   void read_prefix(ServerRequest& r, std::string_view text, const RequestFields& line) {
     const std::size_t colon = text.rfind(':');
     const std::string_view name = colon == std::string_view::npos ? "" : text.substr(0, colon);

@@ -19,7 +19,7 @@
 namespace llmcalc {
 
 struct RequestLog {
-  std::vector<ServerRequest> requests;  ///< the first arrives at 0
+  std::vector<ServerRequest> requests;  ///< requests in order; the first arrives at time 0
   std::vector<std::size_t> lines;       ///< line number of each request, from 1
   std::vector<std::string> unused;      ///< ignored keys or columns
 };

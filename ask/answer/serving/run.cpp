@@ -8,8 +8,8 @@
 namespace llmcalc {
 namespace {
 
-/// Share of a pass's time spent on prompts: the time of a pass with only the prompts, over the sum of this and the
-/// time of a pass with only the answers. Both read all weights, so a mixed pass splits this cost.
+/// Share of a pass's time spent on prompts: the time of a pass with only the prompts, divided by the sum of this time
+/// and that of a pass with only the answers. Both passes read all weights, so this cost of a mixed pass is split.
 double prompt_share(const PassWork& work, const PassTimes& times) {
   if (work.decoding == 0) return 1;
   if (work.prompt_tokens == 0) return 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// All estimates of a server under the request's traffic. Each is computed on first use, only once; the traffic is
+/// All estimates of a server under the request's traffic. Each is computed once, on first use; the traffic is
 /// simulated only once.
 
 #include <optional>
@@ -11,7 +11,8 @@ namespace llmcalc {
 
 class ServingAnswer {
  public:
-  /// Precondition: the request has traffic and hardware, and is priced for inference.
+  /// Precondition: the request has traffic and hardware, and its device is at its achieved inference rates
+  /// (for_inference()).
   explicit ServingAnswer(Request r) : request_(std::move(r)) {}
 
   const Request& request() const { return request_; }

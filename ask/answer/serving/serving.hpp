@@ -33,11 +33,11 @@ struct ServingTraffic {
 /// A run, and the time that its passes spent on prompts and on answers.
 struct ServingRun {
   ServerRun run;
-  double prompt_seconds = 0, answer_seconds = 0;  ///< summed over all engines
-  std::vector<PassRecord> passes;                 ///< if requested
+  double prompt_seconds = 0, answer_seconds = 0;  ///< busy time by purpose, summed over all engines
+  std::vector<PassRecord> passes;                 ///< recorded only if requested
   double share = 1;  ///< fraction of the engines that was simulated, under the same fraction of the load
 };
-/// Called periodically with the number of answered requests and the number of all requests; returns false to stop.
+/// Called periodically with the number of answered requests and the total number of requests. Returns false to stop.
 using GoesOn = std::function<bool(Count, Count)>;
 
 /// Requests that a subset of the engines answers in an interval; the server has `parts` such subsets.
@@ -46,7 +46,7 @@ struct ServingCapacity {
   Seconds time{};
   double parts = 1;
   double overloaded = 0;           ///< requests per second that all engines answer at 1.5 times this load
-  std::optional<double> cached{};  ///< for sessions: cached share of prompt tokens at capacity
+  std::optional<double> cached{};  ///< cached share of prompt tokens at capacity; only for sessions
   double rate() const { return parts * static_cast<double>(requests) / time.value; }
   /// Whether a queue changes the throughput by more than the measurement error.
   bool depends_on_queue() const;

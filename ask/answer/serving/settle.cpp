@@ -36,8 +36,8 @@ bool is_better(const ServingOffer* a, const ServingOffer* b) {
   return a->at.latency.mean < b->at.latency.mean;
 }
 
-/// Sort key of the offers to try, lowest first: cost over the share of the limits that remains for queueing. Finding
-/// good offers early leaves fewer others that need more than one trial.
+/// Sort key of the offers to try, lowest first: cost divided by the fraction of the limits that remains for queueing.
+/// If good offers are found early, fewer of the others need more than one trial.
 double promise(const ServingOffer& o) {
   constexpr double least = 0.02;
   const ServingInputs& v = o.request.serving;
@@ -47,8 +47,8 @@ double promise(const ServingOffer& o) {
   return hourly_usd(o) / std::max(least, 1 - used);
 }
 
-/// Router of a plan: prefix-aware if turns or several prefixes find their tokens only in one engine's cache, else
-/// least-loaded, because a single common prefix is soon in every cache.
+/// Router of a plan. Prefix-aware if the tokens of turns or of several prefixes are cached on one engine only.
+/// Otherwise least-loaded, because a single common prefix is soon in every cache.
 Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffic>& log) {
   ChainId sessions = v.turns > 1 ? 1 : 0, prefixes = 0;
   if (log)
@@ -59,8 +59,8 @@ Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffi
   return v.prefix_cache && (sessions > 0 || prefixes > 1) ? Routing::prefix_aware : Routing::least_loaded;
 }
 
-/// Share of requests within the limits, and its standard error by batch means: each batch is a tenth of a run's
-/// consecutive requests. Requests that share a queue are dependent; batches are nearly independent (Law, "Simulation
+/// Share of requests within the limits, and its standard error by batch means: each batch is a tenth of the run's
+/// requests, in sequence. Requests that share a queue are dependent; batches are nearly independent (Law, "Simulation
 /// Modeling and Analysis", section 9.5.3).
 class MetShare {
  public:
@@ -84,8 +84,8 @@ class MetShare {
   double sum_ = 0, squares_ = 0, n_ = 0;
 };
 
-/// The whole server under the whole load. Above a limit, only some of the engines are simulated with their share of the
-/// load, because the router loads all equally.
+/// The whole server under the whole load. If there are more engines than a limit, only some are simulated, with their
+/// share of the load, because the router loads all engines equally.
 class WholeServer {
  public:
   /// `goes_on`: returns false to end simulations early; keeps() is then false.
@@ -113,7 +113,8 @@ class WholeServer {
     for (double Served::*rate : {&Served::prompt_rate, &Served::token_rate, &Served::request_rate, &Served::goodput})
       o.at.*rate /= o.run.share;
   }
-  /// Upper bound on the useful number of engines: one per user, or so many that each is busy only 1 % of the time.
+  /// Upper bound on the useful number of engines: one per user, or so many that each engine is busy only 1 % of the
+  /// time.
   Count most() const {
     constexpr double idle = 100, limit = 1e9;
     constexpr Count most_of_log = 4096;
@@ -164,8 +165,9 @@ class WholeServer {
   Routing router_;
 };
 
-/// Bisects for the fewest engines that meet the limits; `too_few` do not, `n` do. Stops within 1/128 of the result: a
-/// finer step is within the noise of drawn requests, and the runs nearest to the limits take the most draws.
+/// Bisects for the fewest engines that meet the limits: `too_few` engines do not, `n` engines do. Stops within 1/128
+/// of the result, because a finer step is within the noise of drawn requests, and because runs closest to the limits
+/// take the most draws.
 Count fewest_between(const WholeServer& server, Count too_few, Count n) {
   constexpr Count part = 128;
   while (n - too_few > std::max<Count>(1, n / part)) {
@@ -175,8 +177,8 @@ Count fewest_between(const WholeServer& server, Count too_few, Count n) {
   return n;
 }
 
-/// Fewest engines from `least` to `most` that meet the limits; absent if no number does. For requests at a given rate,
-/// more engines never do worse.
+/// Fewest engines from `least` to `most` that meet the limits; absent if no number does. At a given request rate,
+/// adding engines never makes results worse.
 std::optional<Count> fewest_at_rate(const WholeServer& server, Count least, Count most) {
   if (!server.keeps(most)) return std::nullopt;
   Count too_few = least - 1, n = least;
@@ -184,8 +186,8 @@ std::optional<Count> fewest_at_rate(const WholeServer& server, Count least, Coun
   return fewest_between(server, too_few, std::min(n, most));
 }
 
-/// Fewest engines for a fixed number of users. Users can fall into lockstep, and more engines may then do worse:
-/// tries all numbers up to 16, then steps of about 6 %.
+/// Fewest engines for a fixed number of users. Because users can fall into lockstep, adding engines can make results
+/// worse. Therefore tries every number up to 16, then steps of about 6 %.
 std::optional<Count> fewest_for_users(const WholeServer& server, Count least, Count most) {
   constexpr Count part = 16;
   Count too_few = least - 1;
@@ -203,7 +205,7 @@ auto fewest_gpus_of(const Offers& all) {
                           [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); });
 }
 
-/// Offers settled so far, cheapest first.
+/// Offers whose fewest engines are known, cheapest first.
 class SettledOffers {
  public:
   explicit SettledOffers(std::size_t top) : top_(top) {}
@@ -216,14 +218,15 @@ class SettledOffers {
         std::find_if(all_.begin(), all_.end(), [&](const ServingOffer* x) { return is_cheaper(o, *x); });
     all_.insert(behind, &o);
   }
-  /// Most engines with which the offer is among the `top` cheapest or has the fewest GPUs; at most `limit`.
+  /// Largest number of engines with which the offer would be among the `top` cheapest or have the fewest GPUs; at
+  /// most `limit`.
   Count worth_trying(const ServingOffer& o, Count limit) const {
     if (all_.size() < top_) return limit;
     const double gpus = real(devices(o.request.layout));
     const double by_gpus = real((*fewest_gpus_of(all_))->gpus());
     return std::min(limit, static_cast<Count>(std::max(as_cheap(o), by_gpus) / gpus));
   }
-  /// Offers that may be among the `top` best: the `top` cheapest with ties, and those with the fewest GPUs.
+  /// Offers that may be among the `top` best: the `top` cheapest including ties, and those with the fewest GPUs.
   std::vector<ServingOffer*> candidates(std::size_t top) const {
     std::vector<ServingOffer*> some;
     const auto fewest = fewest_gpus_of(all_);
@@ -233,7 +236,7 @@ class SettledOffers {
   }
 
  private:
-  /// Most GPUs that, at the offer's price, cost no more than the last of the `top` offers.
+  /// Largest number of GPUs that, at the offer's price, cost no more than the last of the `top` offers.
   double as_cheap(const ServingOffer& o) const {
     constexpr double rounding = 1e-9;
     const ServingOffer& last = *all_[top_ - 1];
@@ -246,7 +249,7 @@ class SettledOffers {
   std::vector<ServingOffer*> all_;
 };
 
-/// Finds the fewest engines that an offer needs, or finds that it needs more than are worth trying.
+/// Finds the fewest engines that an offer needs, or that it needs more engines than are worth trying.
 void settle_offer(ServingOffer& o, const SettledOffers& settled, const std::function<bool()>& goes_on) {
   const WholeServer server(o, goes_on);
   const Count limit = std::max(o.engines, server.most()), most = settled.worth_trying(o, limit);
@@ -259,8 +262,8 @@ void settle_offer(ServingOffer& o, const SettledOffers& settled, const std::func
   if (!n && most == limit) o.why = "cannot meet the limits with any number of engines";
 }
 
-/// Settles the offers in order. While fewer than `top` are settled, no offer limits another, so the missing ones are
-/// settled concurrently.
+/// Finds the fewest engines of the offers in order. While these are known for fewer than `top` offers, no offer
+/// limits another, so the missing ones are computed concurrently.
 void settle_in_order(const std::vector<ServingOffer*>& serve, SettledOffers& settled, const Settling& settling) {
   std::atomic<std::size_t> done = 0;
   for (std::size_t i = 0; i < serve.size() && settling.goes_on();) {
@@ -275,7 +278,7 @@ void settle_in_order(const std::vector<ServingOffer*>& serve, SettledOffers& set
   }
 }
 
-/// The first `top` offers. If an offer beyond these has the fewest GPUs, it replaces the last.
+/// The first `top` offers. If the offer with the fewest GPUs is not among them, it replaces the last.
 std::vector<const ServingOffer*> best_of(std::vector<ServingOffer*> all, std::size_t top) {
   std::sort(all.begin(), all.end(), is_better);
   const auto fewest = fewest_gpus_of(all);

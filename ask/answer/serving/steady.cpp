@@ -50,7 +50,7 @@ double rate_of(const std::vector<ServerRequest>& log) {
   return span > 0 ? static_cast<double>(log.size() - 1) / span : 0;
 }
 
-/// Whether turns go to the cache of their session's previous turn. False for logs.
+/// Whether each turn goes to the engine that cached its session's previous turn. False for logs.
 bool finds_its_cache(const ServingInputs& v, const Fleet& fleet) {
   const bool one = fleet.replicas == 1 || fleet.routing == Routing::prefix_aware;
   return v.turns > 1 && one && fleet.server.ranks == 1 && fleet.server.scheduler.prefix_cache;

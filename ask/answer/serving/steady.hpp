@@ -11,8 +11,8 @@
 namespace llmcalc {
 
 /// Steady-state capacity for the traffic. The cached tokens of prompts are taken from the run. With sessions, a
-/// higher load evicts tokens earlier, and theory predicts the cached tokens at capacity. Where it does not apply (a
-/// log; turns that go to another cache), `cached_at_capacity` is their share.
+/// higher load evicts tokens earlier; an analytical model predicts the cached share at capacity. Where the model does
+/// not apply (a log, or turns that go to another cache), `cached_at_capacity` is this share.
 SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                             const Served& served, std::optional<double> cached_at_capacity);
 
@@ -21,8 +21,8 @@ bool has_sessions(const std::vector<ServerRequest>& all);
 /// Mean lengths of the traffic, their variation, and the prefix that all prompts share. The caller sets the rate and
 /// the cached tokens.
 SteadyLoad mean_load(const ServingTraffic& traffic);
-/// Why the steady-state capacity is unknown. Empty for engines of one kind without fixed batches, whose capacity is
-/// known.
+/// Why the steady-state capacity is unknown. Empty if it is known: one kind of engine, and no fixed
+/// batches.
 std::string why_no_long_run(const Request& r, const ServingEngine& e);
 
 }  // namespace llmcalc

@@ -11,9 +11,9 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count most_of_a_trial = 100'000;  ///< maximum; more requests would not make a percentile more precise
+constexpr Count most_of_a_trial = 100'000;  ///< maximum number of requests; more do not make a percentile more precise
 
-/// Whether the whole server meets its limits under a load.
+/// Whether enough requests meet the limits when the whole server runs under a load.
 bool is_saved(const Request& r, const ServingEngine& e, double load) {
   Request one = with_load(r, load);
   if (one.serving.requests) one.serving.requests = std::min(*one.serving.requests, most_of_a_trial);

@@ -12,8 +12,8 @@ Request with_load(Request r, double load);
 double load_of(const Request& r);
 /// Whether the share of requests within --slo-ttft and --slo-tpot reaches --percentile.
 bool keeps_slo(const Request& r, const Served& s);
-/// Simulates until more requests have missed the limits than --percentile allows, or until `goes_on` returns false;
-/// `stopped` then means that the limits are not met, or not known to be met.
+/// Simulates until more requests have missed the limits than --percentile allows, or until `goes_on` returns false.
+/// `stopped` then means that the limits are missed, or not known to be met.
 ServerRun run_within_slo(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                          const GoesOn& goes_on = {});
 /// A rate rounded for display: three digits, or all digits of a large number.

@@ -67,7 +67,7 @@ Distribution interval(const ServingInputs& v) {
   return {.kind = Kind::gamma, .mean = mean, .spread = v.arrival_variation};
 }
 
-/// Work of n sequences that decode the token at `context`.
+/// Work of a pass in which n sequences decode the token at position `context`.
 PassWork decode_work(Count n, Count context, const Reach& reach) {
   PassWork w{.decoding = n, .decoded = n, .sampled = n};
   w.decodes = {n * chunk_work(context - 1, 1, {}), n * chunk_work(context - 1, 1, reach)};

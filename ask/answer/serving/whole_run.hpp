@@ -10,7 +10,7 @@ namespace llmcalc {
 
 /// A run of the request's traffic.
 struct WholeRun {
-  Request request;  ///< settled
+  Request request;  ///< the request with all defaults filled in
   ServingEngine engine;
   ServingTraffic traffic;
   ServingRun run;

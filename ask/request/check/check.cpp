@@ -80,7 +80,8 @@ void check_batch(const Request& r) {
                   p.global_batch, p.micro_batch, n, nearest));
 }
 
-/// Every group of ranks needs a connecting link, including groups that fit the widest link but cross its boundary.
+/// Every group of ranks needs a link that connects them, including groups that fit the widest link but cross its
+/// boundary.
 void check_links(const Request& r) {
   constexpr std::array groups{std::pair{Group::tensor, "--tp"}, std::pair{Group::context, "--cp"},
                               std::pair{Group::expert, "--ep"}, std::pair{Group::data, "--dp"},
@@ -125,7 +126,7 @@ void check_hardware(const Request& r) {
                     h.name));
 }
 
-/// A checkpoint's own formats are for inference; training uses the formats of training_weights.
+/// A checkpoint's own formats apply to inference only; training uses the formats of training_weights.
 void check_weights(const Request& r) {
   const WeightFormats& w = r.plan.weight_precision;
   if (!r.gave("--weight-precision") || w.plain() || w == r.model.weights) return;

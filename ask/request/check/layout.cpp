@@ -19,7 +19,7 @@ std::string divisors_text(Count n) {
   return s;
 }
 
-/// Rejects a sequence that context-parallel ranks do not divide.
+/// Throws because the context-parallel ranks do not divide the sequence.
 [[noreturn]] void refuse_length(const Request& r) {
   const Count n = ranks(r.layout, Group::context);
   const bool by_heads = r.layout.context_method == ContextMethod::ulysses;

@@ -25,7 +25,7 @@ void check_who_asks(const ServingInputs& v) {
                                                : "--users and --requests"));
 }
 
-/// Rejects options for drawn traffic together with a log, which contains all requests.
+/// Rejects options for drawn traffic if there is a log, which already contains all requests.
 void check_log_alone(const Request& r) {
   if (r.serving.log.empty()) return;
   for (const char* option : {"--prompt", "--generate", "--arrivals", "--lengths", "--turns", "--shared-prefix",

@@ -11,12 +11,12 @@
 
 namespace llmcalc {
 
-/// "tensor-parallel-size" for any spelling with underscores.
+/// The name with underscores replaced by dashes: "tensor_parallel_size" gives "tensor-parallel-size".
 std::string dashed_setting(std::string_view name);
 bool same_setting(std::string_view a, std::string_view b);
 bool is_any_setting(const std::vector<std::string>& all, std::string_view name);
 
-/// Matches the settings of one launch text. Each setting is used once. `settings` must outlive it.
+/// Matches the settings of one launch text. Each setting is used once. `settings` must outlive the matcher.
 class LaunchMatcher {
  public:
   explicit LaunchMatcher(const LaunchSettings& settings) : settings_(settings), used_(settings.size()) {}

@@ -17,7 +17,8 @@
 namespace llmcalc {
 namespace {
 
-/// Options that no launch command has, although they affect its parts: traffic limits, prices and the host.
+/// Options that launch commands do not express, although they affect the same parts of an answer: traffic limits,
+/// prices and the host.
 constexpr std::array outside_launch{
     "--price",    "--watts",     "--pue",        "--require-fit", "--memory",   "--stages",  "--expert-load",
     "--host",     "--slo-ttft",  "--slo-tpot",   "--host-memory", "--prompt",   "--router",  "--offload-bandwidth",
@@ -31,7 +32,7 @@ bool contains(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// The hub's name for a model, or the typed text if there is none.
+/// The model's name on the hub, or the typed text if it has none.
 std::string known_model(const std::string& typed) {
   const std::string hub = hub_name(load_model(typed));
   return hub.empty() ? typed : hub;
@@ -161,7 +162,7 @@ void refuse_unexpressed(const Request& r, const SoftwareCard& stack) {
   }
 }
 
-/// The first form of the command, with the model and the values of inputs and sizes in braces.
+/// The first form of the command, with the model and the sizes filled in.
 std::string start_text(const Launch& t, const Settings& settings, const std::string& model) {
   if (t.starts.empty()) return "";
   Gaps gaps{{"model", t.form == LaunchForm::command ? shell_word(model) : model}};

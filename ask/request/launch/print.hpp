@@ -12,10 +12,11 @@ namespace llmcalc {
 /// that the user gave. Precondition: the stack has a table.
 std::string launch_text(const Request& r, const SoftwareCard& stack, const std::string& model);
 
-/// The hub's name for a preset's checkpoint; empty if unknown.
+/// The hub name of a preset's checkpoint; empty if unknown.
 std::string hub_name(const ModelCard& model);
 
-/// Whether a table has a row for an input or for a size that covers it, or leaves the input to the user's script.
+/// Whether a table has a row for an input or for a size that covers the input, or leaves the input to the user's
+/// script.
 bool expresses(const Launch& t, const std::string& key);
 
 /// Whether an option describes assumptions of an estimate or its output, not the launch.

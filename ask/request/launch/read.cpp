@@ -30,7 +30,7 @@ bool is_assignment(const std::string& word) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
-/// The command without the variables before it.
+/// The command without the variable assignments before it.
 ShellCommand without_variables(const ShellCommand& words) {
   auto from = words.begin();
   while (from != words.end() && (is_assignment(*from) || *from == "env" || *from == "exec" || *from == "nohup")) ++from;
@@ -42,7 +42,8 @@ std::vector<std::string> start_words(const std::string& start) {
   return commands.empty() ? std::vector<std::string>() : commands.front();
 }
 
-/// The command without the words of `start`; absent if it does not begin with the first of them, or lacks another.
+/// The command without the words of `start`. Absent if the command does not begin with the first of these words, or
+/// lacks any of the others.
 std::optional<ShellCommand> after_start(const ShellCommand& words, const std::string& start) {
   ShellCommand rest = words;
   bool first = true;

@@ -10,8 +10,8 @@ namespace llmcalc {
 
 /// A launch command or file with its stack.
 struct Launched {
-  std::string stack;        ///< name of its preset
-  std::string model;        ///< model as the launch names it; empty: not named
+  std::string stack;        ///< name of the stack's preset
+  std::string model;        ///< model name as in the launch text; empty if there is none
   LaunchSettings settings;  ///< keyed by names in the stack's table
 };
 

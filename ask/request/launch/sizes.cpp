@@ -23,7 +23,7 @@ Text mark(bool on) { return on ? Text("on") : std::nullopt; }
 
 // ---- Ranks
 
-/// Number of GPUs per host: 4 if NVLink joins many hosts, else 8.
+/// Number of GPUs per host: 4 if NVLink connects many hosts, else 8.
 Count host_size(const Request& r) {
   constexpr Count usual = 8, many = 16, tray = 4;
   return r.hardware && !r.hardware->cluster.levels.empty() && r.hardware->cluster.levels[0].ranks > many ? tray : usual;
@@ -50,7 +50,7 @@ Text engine_ep(const Request& r) {
                                  ranks(l, Group::expert), mul(ranks(l, Group::tensor), replicas(l))));
   return ranks(l, Group::expert) > 1 ? number(ranks(l, Group::expert)) : std::nullopt;
 }
-/// Switches on expert parallelism for engines without expert-tensor ranks.
+/// Enables expert parallelism for engines without expert-tensor-parallel ranks.
 Text expert_parallel(const Request& r) {
   if (engine_ep(r) && ranks(r.layout, Group::expert_tensor) > 1)
     throw InputError("--etp: this software keeps whole experts on each rank with --ep; set --etp 1");

@@ -20,7 +20,7 @@ struct LaunchSize {
   std::string_view name;
   std::string_view covers;  ///< inputs that the size expresses, each surrounded by spaces
   bool is_flag = false;
-  std::optional<std::string> (*text)(const Request&) = nullptr;  ///< null: not printed
+  std::optional<std::string> (*text)(const Request&) = nullptr;  ///< null if the size is not printed
 };
 
 std::span<const LaunchSize> launch_sizes();

@@ -8,7 +8,7 @@
 namespace llmcalc {
 namespace {
 
-/// Why an option has no effect if its parts are not in this answer.
+/// Why an option has no effect when the answer lacks the parts that it affects.
 std::string why_other_part(const Request& r, const Option& o) {
   const bool trains = r.has(part::training), infers = r.has(part::inference);
   if (trains == infers) return fmt::format("{} has no effect on this result; omit it", o.flag);

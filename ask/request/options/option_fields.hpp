@@ -15,7 +15,7 @@ namespace llmcalc::option_fields {
 
 using Text = std::string_view;
 
-// ---- Location of a value in a request
+// ---- Access to a value in a request
 
 template <typename R, typename T>
 auto& in(R& r, T Plan::*member) {
@@ -40,7 +40,7 @@ auto& in(R& r, T Request::*member) {
 
 inline json::Value shown(DType t) { return std::string(t.name()); }
 inline json::Value shown(const CacheFormats& f) { return cache_text(f); }
-/// The name of a format, or formats by component.
+/// Shows a single format by name, or formats by component.
 inline json::Value shown(const WeightFormats& w) {
   return w.uniform() ? shown(w[Component::mlp]) : weight_formats_json(w);
 }
@@ -79,7 +79,7 @@ inline constexpr Field value{[](Request& r, Text text, Text where) { in(r, membe
 template <auto member, bool to = true>
 inline constexpr Field flag{[](Request& r, Text, Text) { in(r, member) = to; }, show<member>};
 
-/// Shown only if given.
+/// A flag; shown only if given.
 template <auto member>
 inline constexpr Field mark{[](Request& r, Text, Text) { in(r, member) = true; },
                             [](const Request& r) { return r.*member ? json::Value(true) : json::Value(); }};

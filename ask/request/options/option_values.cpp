@@ -46,7 +46,7 @@ bool read_switch(Text text, Text where) { return read_either(text, where, "on", 
 
 DType read_stored(Text text, Text where) {
   if (const std::optional<DType> t = dtype(lower(text))) return *t;
-  constexpr std::array mixes{"_s", "_m", "_l"};  // GGUF file types in which some tensors have a larger format
+  constexpr std::array mixes{"_s", "_m", "_l"};  // suffixes of GGUF types with some tensors in a larger format
   for (const Text ending : mixes)
     if (lower(text).ends_with(ending))
       if (const std::optional<DType> t = dtype(lower(text.substr(0, text.size() - ending.size()))))
@@ -200,7 +200,7 @@ void add_layers(Text text, Text where, LayerSet& to) {
 }
 }  // namespace
 
-/// "attention,norm,layers:0-15"
+/// Parses "attention,norm,layers:0-15".
 Frozen read_freeze(Text text, Text where) {
   Frozen f;
   while (true) {
@@ -254,7 +254,7 @@ Zero read_zero(Text text, Text where) {
   return static_cast<Zero>(at - stages.begin());
 }
 
-/// "1.25": a ratio of at least 1, in thousandths.
+/// Parses "1.25", a ratio of at least 1, into thousandths.
 Ratio read_load(Text text, Text where) {
   const double x = parse_real(text, where);
   if (x < 1 || x > 1000) refuse_value(where, "a number from 1 (balanced) to 1000", text);
@@ -267,7 +267,7 @@ std::string order_text(const AxisOrder& order) {
   for (const Axis a : order) s += (s.empty() ? "" : "-") + std::string(axis_name(a));
   return s;
 }
-/// "tp-cp-ep-dp-pp": all five axes, each once.
+/// Parses "tp-cp-ep-dp-pp": all five axes, each once.
 AxisOrder read_order(Text text, Text where) {
   AxisOrder order = usual_order;
   std::sort(order.begin(), order.end());
@@ -278,7 +278,7 @@ AxisOrder read_order(Text text, Text where) {
                text);
 }
 
-/// "8,8,7,9": the number of layers in each chunk.
+/// Parses "8,8,7,9": the number of layers in each chunk.
 StageLayers read_stage_layers(Text text, Text where) {
   StageLayers all;
   for (std::size_t at = 0; at <= text.size();) {

@@ -44,20 +44,20 @@ std::string set_text(SetOf<E> set) {
   return s;
 }
 
-/// "fp32" or "on" is true, "none" or "off" is false.
+/// Reads "fp32" or "on" as true, "none" or "off" as false.
 bool read_master(std::string_view text, std::string_view where);
 bool read_switch(std::string_view text, std::string_view where);
 
 /// Reads a number format. read_plain: only formats without blocks. read_compute: only formats in which devices run
 /// matmuls.
 DType read_stored(std::string_view text, std::string_view where);
-CacheFormats read_cache(std::string_view text, std::string_view where);  ///< "fp8", "k=q8_0,v=q4_0"
-std::string cache_text(const CacheFormats& f);                           ///< the same syntax
+CacheFormats read_cache(std::string_view text, std::string_view where);  ///< reads "fp8", "k=q8_0,v=q4_0"
+std::string cache_text(const CacheFormats& f);                           ///< inverse of read_cache
 DType read_plain(std::string_view text, std::string_view where);
 DType read_compute(std::string_view text, std::string_view where);
 
-Count read_gradient_bytes(std::string_view text, std::string_view where);  ///< 2, 4 or 6
-LogitStore read_logits(std::string_view text, std::string_view where);     ///< "bf16+grad", "chunked:8"
+Count read_gradient_bytes(std::string_view text, std::string_view where);  ///< value 2, 4 or 6
+LogitStore read_logits(std::string_view text, std::string_view where);     ///< reads "bf16+grad", "chunked:8"
 
 /// Recomputation in the backward pass, in the syntax of --recompute.
 struct Recomputation {
@@ -67,7 +67,7 @@ struct Recomputation {
   RecomputeModules modules = RecomputeModule::core;
 };
 inline constexpr std::string_view recomputation_forms = "none|selective|selective:MODULES|block:N|uniform:N|full";
-Recomputation read_recomputation(std::string_view text, std::string_view where);  ///< "selective:norm,act", "block:4"
+Recomputation read_recomputation(std::string_view text, std::string_view where);  ///< reads "selective:norm,act"
 std::string recomputation_text(const Plan& plan);
 
 /// The documents of a packed sequence: "16x512", "4096,2048,4x512".
@@ -80,22 +80,22 @@ struct LoraText {
   Count rank = 0;
   LoraTargets targets = LoraTargets::all();
 };
-LoraText read_lora(std::string_view text, std::string_view where);  ///< "16", "16:q,v"
+LoraText read_lora(std::string_view text, std::string_view where);  ///< reads "16", "16:q,v"
 std::string lora_text(Count rank, LoraTargets targets);
 
-Frozen read_freeze(std::string_view text, std::string_view where);  ///< "attention,norm,layers:0-15"
+Frozen read_freeze(std::string_view text, std::string_view where);  ///< reads "attention,norm,layers:0-15"
 std::string freeze_text(const Frozen& frozen);
 
-double read_price(std::string_view text, std::string_view where);            ///< USD per hour
-double read_watts(std::string_view text, std::string_view where);            ///< W
-double read_pue(std::string_view text, std::string_view where);              ///< at least 1
+double read_price(std::string_view text, std::string_view where);            ///< a price in USD per hour
+double read_watts(std::string_view text, std::string_view where);            ///< a power in W
+double read_pue(std::string_view text, std::string_view where);              ///< value of at least 1
 BytesPerSecond read_storage(std::string_view text, std::string_view where);  ///< bytes per second
 Bytes read_size(std::string_view text, std::string_view where);              ///< bytes, above 0
 
-Zero read_zero(std::string_view text, std::string_view where);                 ///< 0 to 3
-Ratio read_load(std::string_view text, std::string_view where);                ///< "1.25", at least 1, in thousandths
-AxisOrder read_order(std::string_view text, std::string_view where);           ///< "tp-cp-ep-dp-pp", each once
-StageLayers read_stage_layers(std::string_view text, std::string_view where);  ///< "8,8,7,9", "2x8,7,9"
+Zero read_zero(std::string_view text, std::string_view where);        ///< value from 0 to 3
+Ratio read_load(std::string_view text, std::string_view where);       ///< reads "1.25", at least 1, into thousandths
+AxisOrder read_order(std::string_view text, std::string_view where);  ///< reads "tp-cp-ep-dp-pp", each once
+StageLayers read_stage_layers(std::string_view text, std::string_view where);  ///< reads "8,8,7,9", "2x8,7,9"
 std::string stage_layers_text(std::span<const Count> layers);
 std::string order_text(const AxisOrder& order);
 

@@ -117,7 +117,7 @@ constexpr Field what_if_memory{
 constexpr Field what_if_network{
     [](Request& r, Text text, Text where) { r.what_if.network = read_scale(text, where); },
     [](const Request& r) { return r.what_if.network ? json::Value(scale_text(*r.what_if.network)) : json::Value(); }};
-/// A single price, or prices by device.
+/// Reads a single price, or a price per device.
 constexpr Field price{[](Request& r, Text text, Text where) {
                         if (text.find('=') != Text::npos)
                           r.what_if.prices = read_prices(text, where);
@@ -155,7 +155,7 @@ constexpr Field expert_load{value<&Layout::expert_load, read_load>.read, [](cons
                               return r.model.arch.has_experts() ? json::Value(r.layout.expert_load.value())
                                                                 : json::Value();
                             }};
-/// Throws InputError if --fsdp and --zero disagree; --fsdp means --zero 3.
+/// Throws InputError if --zero contradicts --fsdp, which means --zero 3.
 void check_one_stage(const Request& r, Zero stage) {
   if (r.layout.zero != stage)
     throw InputError(fmt::format("--fsdp means --zero 3 and conflicts with --zero {}; omit one of them",
@@ -190,7 +190,7 @@ constexpr Field stage_layers{value<&Layout::stage_layers, read_stage_layers>.rea
 
 // ---- The table
 
-/// Parts of a report have short names in this namespace; elsewhere these names would collide.
+/// This namespace holds short names for the parts of a report, which would collide with other names elsewhere.
 namespace option_tables {
 using namespace part;
 constexpr Parts both = training | inference;

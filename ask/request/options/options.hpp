@@ -19,21 +19,21 @@ struct Field {
 };
 
 struct Option {
-  std::string_view flag;       ///< "--micro-batch"
-  std::string_view value{};    ///< "N", "op|step"; empty for a flag without a value; "[yes]": optional
-  std::string_view help{};     ///< one line, default in brackets
-  bool common = false;         ///< shown by --help; --help-all shows all options
-  Parts parts = 0;             ///< parts that it affects
+  std::string_view flag;       ///< name as typed: "--micro-batch"
+  std::string_view value{};    ///< form of the value: "N", "op|step"; empty: a flag without a value; "[yes]": optional
+  std::string_view help{};     ///< help text of one line, with the default in brackets
+  bool common = false;         ///< whether --help shows it; --help-all shows all options
+  Parts parts = 0;             ///< parts of the answer that the option affects
   std::string_view needs{};    ///< option without which this one has no effect
-  std::string_view instead{};  ///< counterpart for the other half: --batch for --micro-batch
+  std::string_view instead{};  ///< the option to use for the other half: --batch for --micro-batch
   Field field{};
   std::string_view (*idle)(const Request&) =
-      nullptr;           ///< why it has no effect (ask/request/options/idle.hpp); null: it always has one
-  bool repeats = false;  ///< may be given several times
-  bool lists = false;    ///< a value may contain commas
+      nullptr;           ///< why the option has no effect (ask/request/options/idle.hpp); null: it always has one
+  bool repeats = false;  ///< whether it may be given several times
+  bool lists = false;    ///< whether a value may contain commas
 
   bool has_optional_value() const { return value.starts_with('['); }
-  /// Its key under `inputs`: "micro_batch"; "kv_cache" for --no-kv-cache.
+  /// The option's key under `inputs`: "micro_batch"; "kv_cache" for --no-kv-cache.
   std::string key() const;
 };
 
@@ -61,8 +61,8 @@ void give(Request& r, const Option& o, std::string_view text);
 /// The values in effect of all options of the request's parts.
 json::Value inputs_json(const Request& r);
 
-/// " --precision fp8 --overlap 0.5": the given options with their values in effect, each once, except `besides` and
-/// options that only select the output style.
+/// The given options with their values in effect: " --precision fp8 --overlap 0.5". Each occurs once; omits `besides`
+/// and options that only select the output style.
 std::string given_text(const Request& r, std::initializer_list<std::string_view> besides);
 
 }  // namespace llmcalc

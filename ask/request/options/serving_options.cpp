@@ -18,12 +18,12 @@ namespace serving_fields {
 using namespace option_fields;
 using V = ServingInputs;
 
-/// Shown if there is traffic.
+/// Field that is shown only if there is traffic.
 template <auto member, auto read>
 constexpr Field of_server{value<member, read>.read, [](const Request& r) {
                             return has_traffic(r.serving) ? shown(in(r, member)) : json::Value();
                           }};
-/// Shown if it is not the default.
+/// Field that is shown only if its value is not the default.
 template <auto member, auto read>
 constexpr Field unusual{value<member, read>.read, [](const Request& r) {
                           static const Request usual;
@@ -34,7 +34,7 @@ constexpr Field arrivals{value<&V::arrival_variation, read_arrivals>.read, [](co
                            const V& v = r.serving;
                            return v.rate ? json::Value(arrivals_text(v.arrival_variation)) : json::Value();
                          }};
-/// Shows the limit in effect: as given, else the engine's default.
+/// Field that shows the limit in effect: the given one, else the engine's default.
 template <auto member, auto limit>
 constexpr Field of_limits{value<member, parse_positive>.read, [](const Request& r) {
                             return has_traffic(r.serving) && r.hardware ? json::Value(serving_limits(r).*limit)

@@ -12,7 +12,7 @@
 namespace llmcalc {
 namespace {
 
-/// The text after the prefix "gamma:"; absent without this prefix.
+/// The rest of the text after the prefix `begin`, such as "gamma:"; absent without this prefix.
 std::optional<std::string_view> behind(std::string_view begin, std::string_view text) {
   if (!lower(text).starts_with(begin)) return std::nullopt;
   return text.substr(begin.size());
@@ -41,9 +41,9 @@ Count pool_size(std::string_view text, char letter, std::string_view where, std:
 
 namespace {
 
-constexpr double longest_time = 1e9;                       ///< seconds: 30 years
-constexpr double slowest_rate = 1e-6, fastest_rate = 1e9;  ///< requests per second
-constexpr double most_variation = 100;                     ///< ratio of standard deviation to mean
+constexpr double longest_time = 1e9;                       ///< longest time in seconds: 30 years
+constexpr double slowest_rate = 1e-6, fastest_rate = 1e9;  ///< range of rates, in requests per second
+constexpr double most_variation = 100;                     ///< largest ratio of standard deviation to mean
 
 /// Reads a ratio of standard deviation to mean, above 0.
 double read_variation(std::string_view text, std::string_view where) {

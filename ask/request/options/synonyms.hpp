@@ -7,15 +7,15 @@
 namespace llmcalc {
 
 struct Synonym {
-  std::string_view typed;      ///< "--batch-size"
-  std::string_view flag{};     ///< "--batch"
+  std::string_view typed;      ///< the synonym: "--batch-size"
+  std::string_view flag{};     ///< the option that it stands for: "--batch"
   std::string_view instead{};  ///< flag for commands that lack `flag`: "--micro-batch"; empty: none
-  std::string_view source{};   ///< "vllm", "llama.cpp"; empty: common usage
+  std::string_view source{};   ///< origin of the synonym: "vllm", "llama.cpp"; empty: common usage
 };
 
 std::span<const Synonym> synonyms();
 
-/// The synonym of this spelling; null if unknown. '_' counts as '-'.
+/// The synonym with this spelling, where '_' counts as '-'; null if unknown.
 const Synonym* find_synonym(std::string_view typed);
 
 }  // namespace llmcalc

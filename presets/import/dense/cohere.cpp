@@ -24,8 +24,8 @@ void refuse_qk_norm(const Config& c) {
     c.refuse("\"use_qk_norm\" is true, but Cohere 2 has no query and key norms; set it to false");
 }
 
-/// hf cohere2/modeling_cohere2.py: the same without query and key norms; all layers except every fourth have a
-/// sliding window.
+/// hf cohere2/modeling_cohere2.py: Cohere without query and key norms; all layers except every fourth have a sliding
+/// window.
 Arch cohere2(const Config& c, const Defaults& d) {
   Arch a = cohere(c, d);
   refuse_qk_norm(c);

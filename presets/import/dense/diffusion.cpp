@@ -49,7 +49,7 @@ Arch llada(const Config& c, const Defaults& d) {
   if (c.has("num_experts")) return llada_moe(c, d);
   refuse_other_llada(c);
   Defaults own = d;
-  own.context = own.mlp = 0;  // their keys have other names
+  own.context = own.mlp = 0;  // the config has other keys for these two
   Arch a = base_arch(c, own);
   a.kv_heads = c.size({"n_kv_heads", "num_key_value_heads"}, a.heads);
   a.mlp_width = c.size({"mlp_hidden_size", "intermediate_size"}, d.mlp);

@@ -52,7 +52,8 @@ Arch bert_layers(const Config& c, const Defaults& d, const std::string& model) {
   if (c.text("position_embedding_type", "absolute") != "absolute")
     c.refuse("\"position_embedding_type\": expected absolute, got " + c.text("position_embedding_type", ""));
   Arch a = base_arch(c, d);
-  make_encoder(a, encoder_head(c, model, c.flag("add_pooling_layer", true)));  // an argument of hf's BertModel
+  make_encoder(a, encoder_head(c, model, c.flag("add_pooling_layer", true)));  // add_pooling_layer is an argument of
+                                                                               // hf's BertModel
   a.activation = activation(c, {"hidden_act"}, "gelu");
   a.token_types = c.size("type_vocab_size", 2);
   return a;
@@ -129,7 +130,7 @@ void set_narrow_ends(Arch& a, Count width) {
 
 /// hf albert/modeling_albert.py: BERT whose embedding is narrower than its layers. Layers form num_hidden_groups (1)
 /// groups of inner_group_num (1) layers with separate weights. Groups run in sequence, each several times: run i uses
-/// group i num_hidden_groups / num_hidden_layers, rounded down, so run counts differ by at most one.
+/// group floor(i num_hidden_groups / num_hidden_layers), so the groups' run counts differ by at most one.
 Arch albert(const Config& c, const Defaults& d) {
   Arch a = bert_layers(c, d, "Albert");
   a.activation = activation(c, {"hidden_act"}, "gelu_new");
@@ -235,9 +236,9 @@ LayerSet modernbert_local(const Config& c, const Arch& a) {
 /// hf modernbert/modeling_modernbert.py: LayerNorms (without biases unless norm_bias) after the embedding, before
 /// both sub-layers except the first layer's attention, and after the last layer; gated MLPs; RoPE, with a separate
 /// base for each kind of layer. In a local layer, a token attends to local_attention / 2 tokens on each side and to
-/// itself. The masked-token head is a dense layer (classifier_bias), classifier_activation and a norm, followed by
-/// the token embedding with a bias (decoder_bias). A classification head is outside the model, as are the dense layer
-/// and norm before it.
+/// itself. The MLM head is a dense layer (classifier_bias), classifier_activation and a norm, followed by the token
+/// embedding with a bias (decoder_bias). A classification head is outside the model, as are the dense layer and norm
+/// before it.
 Arch modernbert_layers(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -270,8 +271,8 @@ Arch modernbert(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf modernbert_decoder/modeling_modernbert_decoder.py: the same layers as a decoder, with windows of local_attention
-/// / 2 tokens and the masked-token head.
+/// hf modernbert_decoder/modeling_modernbert_decoder.py: the same layers as a decoder, with windows of
+/// local_attention / 2 tokens and the MLM head.
 Arch modernbert_decoder(const Config& c, const Defaults& d) {
   Arch a = modernbert_layers(c, d);
   set_reach(a, {c.size("local_attention", 128) / 2}, modernbert_local(c, a));
@@ -279,8 +280,8 @@ Arch modernbert_decoder(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf eurobert/modeling_eurobert.py: bidirectional Llama. The masked-token head is only a matrix (mlp_bias), untied
-/// by default.
+/// hf eurobert/modeling_eurobert.py: bidirectional Llama. The MLM head is only a matrix (mlp_bias), untied by
+/// default.
 Arch eurobert(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.bidirectional = true;
@@ -318,8 +319,8 @@ void refuse_other_nomic(const Config& c) {
 }
 
 /// hub nomic-ai/nomic-bert-2048, modeling_hf_nomic_bert.py, also for nomic-embed-text-v1.5: BERT with other key
-/// names, RoPE instead of learned positions, a gated MLP and separate keys for its biases; no pooler. The
-/// masked-token head is a dense layer, a norm and the token embedding, with biases if the MLP has them.
+/// names, RoPE instead of learned positions, a gated MLP and separate keys for its biases; no pooler. The MLM head is
+/// a dense layer, a norm and the token embedding, with biases if the MLP has them.
 Arch nomic_bert(const Config& c, const Defaults& d) {
   refuse_other_nomic(c);
   Arch a = base_arch(c, d);

@@ -30,7 +30,7 @@ Arch vaultgemma(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf gemma2/modeling_gemma2.py: the same with four norms per layer.
+/// hf gemma2/modeling_gemma2.py: VaultGemma with four norms per layer.
 Arch gemma2(const Config& c, const Defaults& d) {
   Arch a = vaultgemma(c, d);
   sandwich(a);

@@ -9,8 +9,8 @@ namespace {
 
 /// hf llama/modeling_llama.py. `attention_bias` adds biases to q, k, v and o, `mlp_bias` to the MLP's matrices.
 /// Untied by default. The number of KV heads defaults to that of heads, the head width to hidden / heads. hub
-/// openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py, and hf minicpm4/modeling_minicpm4.py: the same with scalar
-/// multipliers. hub Tele-AI/TeleChat3-36B-Thinking and IQuestLab/IQuest-Coder-V1-40B-Instruct: the same.
+/// openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py, and hf minicpm4/modeling_minicpm4.py: Llama with scalar
+/// multipliers. hub Tele-AI/TeleChat3-36B-Thinking and IQuestLab/IQuest-Coder-V1-40B-Instruct: as Llama.
 Arch llama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -93,7 +93,7 @@ Arch granite_swa(const Config& c, const Defaults& d) {
 
 /// hub internlm/internlm-7b, modeling_internlm.py and internlm/internlm2-7b, modeling_internlm2.py: Llama with `bias`
 /// (default true) on q, k, v and o, and an MLP without biases. hub FreedomIntelligence/openPangu-Embedded-7B,
-/// modeling_openpangu_dense.py: the same.
+/// modeling_openpangu_dense.py: as InternLM.
 Arch internlm(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("bias", true);

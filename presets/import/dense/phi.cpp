@@ -20,7 +20,7 @@ Arch phi(const Config& c, const Defaults& d) {
 
 /// hf phi3/modeling_phi3.py: Llama with fused projections and no biases, regardless of attention_bias; a window on
 /// every layer unless sliding_window is absent or null. hub microsoft/Phi-3.5-vision-instruct, modeling_phi3_v.py
-/// ("phi3_v"): the same with an encoder (vision_hub.cpp).
+/// ("phi3_v"): Phi-3 with an encoder (vision_hub.cpp).
 Arch phi3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"});

@@ -35,7 +35,7 @@ Arch qwen2(const Config& c, const Defaults& d) {
 }
 
 /// hf qwen3/modeling_qwen3.py: `attention_bias` (default false) on q, k, v and o; RMSNorms of the head width on q and
-/// k. hub JetLM/SDAR-8B-Chat, modeling_sdar.py: the same, but generates tokens in blocks.
+/// k. hub JetLM/SDAR-8B-Chat, modeling_sdar.py: as Qwen 3, but generates tokens in blocks.
 Arch qwen3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

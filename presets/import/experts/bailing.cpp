@@ -78,8 +78,8 @@ Arch bailing_linear(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub inclusionAI/Ling-2.5-1T, modeling_bailing_moe_v2_5.py: the same, with DeepSeek-V3's latent attention instead
-/// of softmax attention. MTP modules have latent attention.
+/// hub inclusionAI/Ling-2.5-1T, modeling_bailing_moe_v2_5.py: as bailing_linear(), with DeepSeek-V3's latent
+/// attention instead of softmax attention. MTP modules have latent attention.
 Arch bailing_hybrid(const Config& c, const Defaults& d) {
   if (c.has("kda_lower_bound") || c.has("short_conv_kernel_size"))
     c.refuse("\"kda_lower_bound\" and \"short_conv_kernel_size\" are keys of Ling 3, whose layers are not supported");

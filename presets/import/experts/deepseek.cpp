@@ -36,8 +36,8 @@ LayerSet deepseek_sparse_layers(const Config& c, const Arch& a, Count first_dens
   return sparse_or(c, a, regular, {"first_k_dense_replace", "moe_layer_freq"});
 }
 
-/// Sets DeepSeek's mixture. Layers after the first dense ones have n_routed_experts, and n_shared_experts of the same
-/// width fused into one MLP; no biases. The load-balancing bias (topk_method noaux_tc) is a buffer. If
+/// Sets DeepSeek's mixture of experts. Layers after the first dense ones have n_routed_experts, and n_shared_experts
+/// of the same width fused into one MLP; no biases. The load-balancing bias (topk_method noaux_tc) is a buffer. If
 /// n_routed_experts is null, all layers are dense.
 void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
   const LayerSet layers = deepseek_sparse_layers(c, a, d.first_dense);
@@ -85,8 +85,8 @@ Arch deepseek_v3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf sarvam_mla/modular_sarvam_mla.py and hub sarvamai/sarvam-105b: DeepSeek-V3 with other widths and without a low
-/// rank for queries. Attention has no query and key norms, regardless of use_qk_norm.
+/// hf sarvam_mla/modular_sarvam_mla.py and hub sarvamai/sarvam-105b: DeepSeek-V3 with other widths and without a
+/// low-rank projection of queries. Attention has no query and key norms, regardless of use_qk_norm.
 Arch sarvam_mla(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
@@ -142,7 +142,9 @@ void sparse_attention(const Config& c, Arch& a, Count heads) {
   shared.indexer.shared = true;
   shared.layers = layers_without_indexer(c, a);
   set_mixer(a, shared);
-  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of)) --a.mtp.mixer_of;  // modules run an indexer
+  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of))
+    --a.mtp.mixer_of;  // MTP modules run an indexer
+                       // themselves
 }
 
 /// hub deepseek-ai/DeepSeek-V3.2, inference/model.py; hf deepseek_v32/: DeepSeek-V3 with sparse attention.
@@ -152,7 +154,8 @@ Arch deepseek_v32(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf glm_moe_dsa/modeling_glm_moe_dsa.py: the same, except that GLM-5.2 and later share selections across layers.
+/// hf glm_moe_dsa/modeling_glm_moe_dsa.py: DeepSeek-V3.2, except that GLM-5.2 and later share selections across
+/// layers.
 Arch glm_moe_dsa(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.q_rank = 2048, .kv_rank = 512, .nope_dim = 192, .rope_dim = 64, .v_dim = 256});
@@ -162,7 +165,7 @@ Arch glm_moe_dsa(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hub deepseek-ai/deepseek-moe-16b-base, modeling_deepseek.py: Llama's attention with DeepSeek's mixture.
+/// hub deepseek-ai/deepseek-moe-16b-base, modeling_deepseek.py: Llama's attention with DeepSeek's experts.
 Arch deepseek(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -205,7 +208,7 @@ Arch glm4_moe_lite(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf mistral4/modeling_mistral4.py: DeepSeek-V3's attention and mixture, but no load-balancing bias; experts in
+/// hf mistral4/modeling_mistral4.py: DeepSeek-V3's attention and experts, but no load-balancing bias; experts in
 /// every layer unless first_k_dense_replace is set.
 Arch mistral4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -214,8 +217,8 @@ Arch mistral4(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf solar_open/modeling_solar_open.py: grouped attention, `attention_bias` on q, k, v only, without norms on q and k;
-/// DeepSeek-V3's mixture in every layer.
+/// hf solar_open/modeling_solar_open.py: grouped attention, `attention_bias` on q, k, v only, without norms on q and
+/// k; DeepSeek-V3's experts in every layer.
 Arch solar_open(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.count("first_k_dense_replace", 0) > 0)
@@ -226,8 +229,8 @@ Arch solar_open(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf dots1/modeling_dots1.py: grouped attention with RMSNorms of the head width on q and k, `attention_bias` on q, k,
-/// v and o, DeepSeek-V3's mixture.
+/// hf dots1/modeling_dots1.py: grouped attention with RMSNorms of the head width on q and k, `attention_bias` on q,
+/// k, v and o, DeepSeek-V3's experts.
 Arch dots1(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -283,7 +286,7 @@ void kimi_mixers(const Config& c, Arch& a) {
 }
 
 /// hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py; hf kimi_linear/: KDA, and latent attention without RoPE
-/// in the other layers; DeepSeek-V3's mixture with other key names. hub moonshotai/Kimi-K3, modeling_kimi_linear.py:
+/// in the other layers; DeepSeek-V3's experts with other key names. hub moonshotai/Kimi-K3, modeling_kimi_linear.py:
 /// also gates on latent attention, experts with a latent width, and mixed residual streams.
 Arch kimi_linear(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -310,11 +313,11 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf longcat_flash/modeling_longcat_flash.py: layers with two latent attentions, two dense MLPs and a parallel
-/// mixture, in which some experts return their input. num_hidden_layers, if given, counts both halves of each layer.
-/// The load-balancing bias is a buffer. Other kinds of embedding tables are not supported. Every file has an MTP
-/// module, whether or not the config states it (vLLM, longcat_flash_mtp.py): attention, a dense MLP and a separate
-/// token embedding.
+/// hf longcat_flash/modeling_longcat_flash.py: layers with two latent attentions, two dense MLPs and, parallel to
+/// them, experts of which some return their input. num_hidden_layers, if given, counts both halves of each layer. The
+/// load-balancing bias is a buffer. Other kinds of embedding tables are not supported. Every file has an MTP module,
+/// whether or not the config states it (vLLM, longcat_flash_mtp.py): attention, a dense MLP and a separate token
+/// embedding.
 Arch longcat_flash(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d, {"num_layers"});
   if (c.has("num_hidden_layers") && c.count("num_hidden_layers", 0) != 2 * a.layers)

@@ -44,7 +44,7 @@ LayerSet sparse_layers_for(const Config& c, const Arch& a, Reader reader) {
 
 /// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in some layers, with the shared experts fused into one MLP; the
 /// load-balancing bias is a buffer; tied by default. MTP modules have the dense MLP and share the model's norm. hf
-/// ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py and hub baidu/ERNIE-4.5-VL-28B-A3B-PT: the same for text.
+/// ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py and hub baidu/ERNIE-4.5-VL-28B-A3B-PT: as above, for text.
 Arch ernie4_5_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("use_bias", false))

@@ -32,7 +32,7 @@ LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count
   return kinds.push(kind);
 }
 
-/// Sets mixers. The first layer's mixer becomes the model's default. Layers with another number of heads have
+/// Sets mixers. The first layer's mixer becomes the model's default. Layers with a different number of heads have
 /// separate mixers, with or without the window.
 void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& slide) {
   const std::vector<Count> heads = laguna_heads(c, a);
@@ -51,7 +51,7 @@ void set_laguna_heads(const Config& c, Arch& a, Count window, const LayerSet& sl
   for (const LayerMixer& kind : kinds) set_mixer(a, kind);
 }
 
-/// Gate on attention's output for a config value, which is true or "per-head", or "per-element".
+/// Gate on attention's output for a config value: true (the same as "per-head"), "per-head" or "per-element".
 AttentionGate gate_called(const Config& c, const json::Value& said) {
   if (said == true || said == "per-head") return AttentionGate::per_head;
   if (said == "per-element") return AttentionGate::per_channel;

@@ -74,7 +74,7 @@ Arch mimo_v2_layers(const Config& c, const Defaults& d, Count modules) {
 }
 Arch mimo_v2_flash(const Config& c, const Defaults& d) { return mimo_v2_layers(c, d, 3); }
 
-/// hub XiaomiMiMo/MiMo-V2.5-Pro, modeling_mimo_v2.py: the same, with the query, key and value projections in one
+/// hub XiaomiMiMo/MiMo-V2.5-Pro, modeling_mimo_v2.py: MiMo-V2-Flash with the query, key and value projections in one
 /// matrix. There are MTP modules only if num_nextn_predict_layers states their number.
 Arch mimo_v2(const Config& c, const Defaults& d) {
   c.ignore({"attention_projection_layout"});

@@ -46,7 +46,7 @@ Arch minimax(const Config& c, const Defaults& d) {
 Arch minimax_m2(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"attn_type_list", "qk_norm_type", "shared_intermediate_size", "mtp_transformer_layers", "num_mtp_modules",
-            "use_mtp"});  // files contain no modules
+            "use_mtp"});  // files contain no MTP modules
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::full;
   Moe m = minimax_experts(c, a, 256, 8);
   m.router_correction = c.flag("use_routing_bias", true);

@@ -36,7 +36,7 @@ Arch granitemoe(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf granitemoe_swa/modeling_granitemoe_swa.py: the same with a sink per head and windows.
+/// hf granitemoe_swa/modeling_granitemoe_swa.py: Granite MoE with a sink per head and windows.
 Arch granitemoe_swa(const Config& c, const Defaults& d) {
   Arch a = granitemoe(c, d);
   a.attention_sinks = true;

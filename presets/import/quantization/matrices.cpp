@@ -22,7 +22,7 @@ void queries_keys_values(const NamedLayer& l, const Mixer& m, Count hidden) {
   const Count q = add(mul(m.heads, m.head_dim), with_gate ? m.attention_width() : 0);
   const Count k = m.shared_kv ? 0 : mul(m.kv_heads, m.head_dim);
   const Count v = m.shared_kv || m.key_is_value ? 0 : mul(m.kv_heads, m.v_dim());
-  if (m.latent.q_rank > 0) {  // Step 3
+  if (m.latent.q_rank > 0) {  // low-rank queries (Step 3)
     p({"q_proj"}, m.latent.q_rank, hidden, m.qkv_bias);
     p({"wq"}, q, m.latent.q_rank);
   } else if (l.fused().qkv) {
@@ -226,8 +226,8 @@ void routers(const NamedLayer& l, const Arch& a) {
   if (a.moe.shared_gate) l.matrix(Component::router, {"mlp"}, {"shared_expert_gate"}, 1, a.hidden);
 }
 
-/// The projection that joins an MTP module's inputs: one matrix for both inputs, or two matrices that are packed like
-/// the others.
+/// The projection that combines an MTP module's inputs: one matrix for both inputs, or two matrices that are packed
+/// like the others.
 void join(const Arch& a, const MtpModule& m, const std::function<void(const Matrix&)>& visit) {
   const bool apart = !m.token.empty();
   for (const std::string& name : {m.join, m.token})

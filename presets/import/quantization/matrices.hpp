@@ -17,9 +17,9 @@ struct Matrix {
   Component component;
   std::vector<std::string> paths;
   Count groups = 1, rows = 0, columns = 0;  ///< number of experts, and shape of one expert's matrix
-  bool biased = false;                      ///< the model adds a bias to its output
-  bool by_name = false;                     ///< matched only by a group that names it, not by a group for all matrices
-  bool is_table = false;                    ///< the token embedding
+  bool biased = false;                      ///< whether the model adds a bias to the matrix's output
+  bool by_name = false;   ///< whether only groups that name the matrix match it, not groups for all matrices
+  bool is_table = false;  ///< whether the matrix is the token embedding
   Count numbers() const { return mul(groups, rows, columns); }
 };
 
@@ -33,7 +33,7 @@ void for_each_router(const Arch& arch, const std::function<void(const Matrix&)>&
 /// family (a model_type). A fused matrix is visited once. Excludes routers and tables.
 void for_each_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 
-/// Like for_each_router() and for_each_matrix(), for MTP modules. The matrix that joins a hidden state and a token
+/// Like for_each_router() and for_each_matrix(), for MTP modules. The matrix that combines a hidden state and a token
 /// embedding stays in the config's dtype unless a block names it: no published checkpoint packs it with the others
 /// (Qwen3.5-27B-FP8, GLM-5-FP8, DeepSeek-V3, NVIDIA's in NVFP4).
 void for_each_mtp_router(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);

@@ -21,9 +21,9 @@ struct NameGlob {
 
 /// A regular expression for module names.
 struct NameExpression {
-  std::optional<Expression> rest{};  ///< absent: `name` is the whole pattern
-  std::string name{};                ///< literal prefix, if it matches at any position
-  bool anywhere = false;             ///< it matches at any position, not only at the start
+  std::optional<Expression> rest{};  ///< compiled pattern; absent: `name` is the whole pattern
+  std::string name{};                ///< literal prefix of the pattern; used if the pattern matches at any position
+  bool anywhere = false;             ///< whether it matches at any position, not only at the start
 };
 
 /// A set of modules, given by names ("lm_head", "model.layers.0.mlp"), globs ("*.attn.*") or regular expressions

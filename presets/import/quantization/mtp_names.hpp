@@ -12,7 +12,7 @@ namespace llmcalc::import {
 /// Names in one module.
 struct MtpModule {
   std::string mixer, mlp;   ///< prefixes of the layer's two halves
-  std::string join, token;  ///< matrices that join the inputs; `token` is empty if there is only one
+  std::string join, token;  ///< matrices that combine the inputs; `token` is empty if there is only one
 };
 
 /// All MTP modules of the model, under the names that a family (a model_type) uses.

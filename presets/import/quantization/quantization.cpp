@@ -38,7 +38,7 @@ struct ComponentMatrices {
   Bytes packed{}, plain{};
 };
 
-constexpr std::string_view in_16_bits = "";  ///< matmuls in 16 bits
+constexpr std::string_view in_16_bits = "";  ///< stands for matmuls in 16 bits
 
 /// The name with the largest count.
 std::string_view most_of(const std::map<std::string_view, Count>& numbers) {

@@ -6,7 +6,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Names in hf qwen3_next, qwen3_5 and olmo_hybrid.
+/// Matrices as named in hf qwen3_next, qwen3_5 and olmo_hybrid.
 void gated_delta_net(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, {"linear_attn"});
   const Count values = r.width(), keys = mul(r.key_heads, r.key_dim), qkv = add(mul(2, keys), values);
@@ -27,7 +27,7 @@ void gated_delta_net(const NamedLayer& l, const Recurrent& r, Count hidden) {
   p({"out_proj", "o_proj"}, hidden, values);
 }
 
-/// Names in hub Kimi-Linear.
+/// Matrices as named in hub Kimi-Linear.
 void kimi_delta(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, attention_names);
   const Count values = r.width();
@@ -44,7 +44,7 @@ void kimi_delta(const NamedLayer& l, const Recurrent& r, Count hidden) {
   p({"o_proj"}, hidden, values);
 }
 
-/// Names in hf mamba and hub PLaMo 2.
+/// Matrices as named in hf mamba and hub PLaMo 2.
 void mamba(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, {"mixer", "mamba"});
   const Count values = r.width();
@@ -54,7 +54,7 @@ void mamba(const NamedLayer& l, const Recurrent& r, Count hidden) {
   p({"out_proj"}, hidden, values);
 }
 
-/// Names in hf granitemoehybrid and falcon_h1, and in hub Nemotron-H.
+/// Matrices as named in hf granitemoehybrid and falcon_h1, and in hub Nemotron-H.
 void mamba2(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, {"mixer", "mamba"});
   const Count values = r.width(), keys = mul(r.key_heads, r.key_dim);
@@ -62,7 +62,7 @@ void mamba2(const NamedLayer& l, const Recurrent& r, Count hidden) {
   p({"out_proj"}, hidden, values);
 }
 
-/// Names in fla rwkv7.
+/// Matrices as named in fla rwkv7.
 void rwkv7(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, {"attn"});
   const Count values = r.width();
@@ -76,14 +76,14 @@ void rwkv7(const NamedLayer& l, const Recurrent& r, Count hidden) {
   p({"o_proj"}, hidden, values);
 }
 
-/// Names in hf lfm2.
+/// Matrices as named in hf lfm2.
 void short_convolution(const NamedLayer& l, Count hidden) {
   const Projections p(l, {"conv"});
   p({"in_proj"}, mul(3, hidden), hidden);
   p({"out_proj"}, hidden, hidden);
 }
 
-/// Names in hf recurrent_gemma.
+/// Matrices as named in hf recurrent_gemma.
 void rg_lru(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, {"temporal_block"});
   const Count values = r.width();
@@ -93,7 +93,7 @@ void rg_lru(const NamedLayer& l, const Recurrent& r, Count hidden) {
   p({"linear_out"}, hidden, values, true);
 }
 
-/// Names in hub RWKV-5 and RWKV-6.
+/// Matrices as named in hub RWKV-5 and RWKV-6.
 void rwkv6(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, {"attention"});
   const Count values = r.width();
@@ -107,7 +107,7 @@ void rwkv6(const NamedLayer& l, const Recurrent& r, Count hidden) {
   p({"output"}, hidden, values);
 }
 
-/// Names in hf xlstm.
+/// Matrices as named in hf xlstm.
 void mlstm(const NamedLayer& l, const Recurrent& r, Count hidden) {
   const Projections p(l, {"mlstm_layer"});
   const Count values = r.width(), keys = mul(r.key_heads, r.key_dim);

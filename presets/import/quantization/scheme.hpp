@@ -13,16 +13,16 @@ namespace llmcalc::import {
 
 struct Scheme {
   struct Group {
-    std::optional<Packing> packing{};  ///< absent: in the config's dtype
-    Modules targets{};                 ///< empty: all matrices
+    std::optional<Packing> packing{};  ///< packing of the group; absent: it stays in the config's dtype
+    Modules targets{};                 ///< modules in the group; empty: all matrices
     std::optional<DType> products{};   ///< format of both operands if inputs are also quantized; absent: 16 bits
     std::string said{};                ///< targets as written in the block, for the caveat if they match no matrix
   };
   std::vector<Group> groups{};         ///< a matrix belongs to the first group whose targets match it
   Modules kept{};                      ///< modules that stay in the config's dtype, regardless of groups
-  bool head_as_other = false;          ///< the head is packed like other matrices unless the block excludes it
-  bool table_as_other = false;         ///< the token embedding is packed like other matrices
-  bool routers_as_others = false;      ///< routers are packed like other matrices
+  bool head_as_other = false;          ///< whether the head is packed like other matrices unless the block excludes it
+  bool table_as_other = false;         ///< whether the token embedding is packed like other matrices
+  bool routers_as_others = false;      ///< whether routers are packed like other matrices
   Count cache_bits = 0;                ///< bits of a KV cache for which the checkpoint contains scales; 0: no scales
   std::vector<std::string> caveats{};  ///< properties that the block does not specify
   std::vector<std::string> unread{};   ///< unread keys whose values may matter
@@ -34,7 +34,7 @@ struct Scheme {
 struct SchemeContext {
   std::string model_type;    ///< determines the size of fp8 block scales: bf16 in Qwen3.5, one byte in DeepSeek-V4
   std::string dtype;         ///< dtype of unquantized tensors, as named by PyTorch
-  bool fp4_experts = false;  ///< "expert_dtype": "fp4" (DeepSeek-V4)
+  bool fp4_experts = false;  ///< whether "expert_dtype" is "fp4" (DeepSeek-V4)
 };
 
 /// Reads a quantization block. Throws InputError for an unknown method or setting.

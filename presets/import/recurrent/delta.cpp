@@ -65,8 +65,8 @@ Arch qwen3_5(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf qwen3_next/modeling_qwen3_next.py and qwen3_5_moe/modeling_qwen3_5_moe.py: the same with experts, including a
-/// shared expert with a sigmoid gate; router without bias. `experts`, `top_k`: defaults for absent keys.
+/// hf qwen3_next/modeling_qwen3_next.py and qwen3_5_moe/modeling_qwen3_5_moe.py: Qwen3.5's layers with experts,
+/// including a shared expert with a sigmoid gate; router without bias. `experts`, `top_k`: defaults for absent keys.
 Arch with_experts(const Config& c, const Defaults& d, Count experts, Count top_k) {
   Arch a = qwen3_5(c, d);
   set_experts(a, {.experts = c.size("num_experts", experts),

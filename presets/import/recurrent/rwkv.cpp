@@ -6,8 +6,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Low rank under `key` (fla layers/rwkv7.py). If null, it is `factor` sqrt(hidden), multiplied by the head width over
-/// 64 if `wide`, and rounded to a multiple of 32, with ties rounded to even.
+/// Rank of a low-rank projection under `key` (fla layers/rwkv7.py). If it is null, the rank is `factor` sqrt(hidden),
+/// multiplied by the head width over 64 if `wide`, and rounded to a multiple of 32, with ties rounded to even.
 Count rank(const Config& c, std::string_view key, Count otherwise, double factor, Count hidden, Count head, bool wide) {
   if (!c.is_null(key)) return c.size(key, otherwise);
   const double heads = wide ? static_cast<double>(head) / 64 : 1;
@@ -45,8 +45,8 @@ void check_values(const Config& c, Count hidden) {
 }
 
 /// fla-org/flash-linear-attention, models/rwkv7/modeling_rwkv7.py and layers/rwkv7.py: LayerNorms, including one
-/// after the embedding (norm_first); a time mix that reads two tokens and, except in the first layer, mixes its
-/// values with the first layer's; a plain MLP of squared ReLU that reads two tokens. Kernels process chunks of 64
+/// after the embedding (norm_first); time mixing with token shift, in which all layers except the first blend their
+/// values with the first layer's; a plain MLP of squared ReLU with token shift. Kernels process chunks of 64
 /// tokens.
 Arch rwkv7(const Config& c, const Defaults& d) {
   Arch a = sized_arch(c, d);
@@ -73,10 +73,10 @@ Arch rwkv7(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// RWKV-5, or RWKV-6 if ranks are given: a time mix in all layers; LayerNorms with bias, including one after the
+/// RWKV-5, or RWKV-6 if ranks are given: time mixing in all layers; LayerNorms with bias, including one after the
 /// embedding; an MLP of squared ReLU, whose width is int(3.5 x hidden) in multiples of 32 if intermediate_size is
-/// null. The MLP and its gate each read two tokens. Untied. In these configs, num_attention_heads is the head width
-/// and is therefore not read.
+/// null. The MLP and its gate each have a token shift. Untied. In these configs, num_attention_heads is the head
+/// width and is therefore not read.
 Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
   Arch a = sized_arch(c, d);
   c.ignore({"head_size_divisor", "layer_norm_epsilon", "model_version", "num_attention_heads", "rescale_every"});
@@ -100,11 +100,12 @@ Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
   return a;
 }
 
-/// hub RWKV/rwkv-5-world-1b5, modeling_rwkv5.py (Eagle, arXiv:2404.05892): learned shares and decays.
+/// hub RWKV/rwkv-5-world-1b5, modeling_rwkv5.py (Eagle, arXiv:2404.05892): learned token-shift coefficients and
+/// decays.
 Arch rwkv5(const Config& c, const Defaults& d) { return earlier_rwkv(c, d, {}); }
 
-/// hub RWKV/rwkv-6-world-1b6, modeling_rwkv6.py (Finch): low ranks of 32 for the mixes and 64 for the decay, doubled if
-/// hidden_size is 4096. Kernels process chunks of 64 tokens.
+/// hub RWKV/rwkv-6-world-1b6, modeling_rwkv6.py (Finch): low-rank projections of rank 32 for the token shift and 64
+/// for the decay, doubled if hidden_size is 4096. Kernels process chunks of 64 tokens.
 Arch rwkv6(const Config& c, const Defaults& d) {
   const Count times = c.size("hidden_size", d.hidden) == 4096 ? 2 : 1;
   return earlier_rwkv(c, d, {.rank = 64 * times, .mix_rank = 32 * times, .chunk = 64});

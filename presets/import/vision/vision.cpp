@@ -168,7 +168,7 @@ void count_sense(const Config& whole, Count hidden, const Sense& sense, CountedM
   const Composite* model = named(sense.composites, whole.text("model_type", ""));
   std::string type = media_encoder.text("model_type", model == nullptr ? "" : model->media_encoder);
   if (model != nullptr && model->always) type = model->media_encoder;
-  if (type == "vision") type = media_encoder.text("model_name", type);  // DeepSeek
+  if (type == "vision") type = media_encoder.text("model_name", type);  // in DeepSeek's configs
   const MediaEncoderFamily* family = model == nullptr ? nullptr : named(sense.families, type);
   if (family != nullptr) return count_checked(whole, media_encoder, hidden, sense, *model, *family, out);
   const std::string which = type.empty() ? std::string() : " " + in_quotes(type);

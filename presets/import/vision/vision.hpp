@@ -20,7 +20,7 @@ struct MediaEncoder {
 
 /// An encoder family, identified by the model_type in its config.
 struct MediaEncoderFamily {
-  std::string_view model_types;  ///< separated by spaces
+  std::string_view model_types;  ///< model_types of the family, separated by spaces
   MediaEncoder (*count)(const Config& media_encoder);
 };
 
@@ -34,11 +34,11 @@ struct Joint {
 
 /// A model with an encoder and a text model, identified by the model_type of the composite config.
 struct Composite {
-  std::string_view model_types;    ///< separated by spaces
+  std::string_view model_types;    ///< model_types of the composite configs, separated by spaces
   std::string_view media_encoder;  ///< default for the model_type in the encoder's config
-  bool always;                     ///< use `media_encoder` regardless of the model_type in the encoder's config
-  Count (*projector)(const Joint&) = nullptr;  ///< null: part of the encoder, or absent
-  Count (*cross)(const Joint&) = nullptr;      ///< parts of the text model that only read images; null: absent
+  bool always;  ///< whether to use `media_encoder` even if the encoder's config has a different model_type
+  Count (*projector)(const Joint&) = nullptr;  ///< counts the projector; null: it is part of the encoder, or absent
+  Count (*cross)(const Joint&) = nullptr;      ///< counts text-model parts that only read images; null: none
 };
 
 /// The encoders defined in each file, and the models with these encoders.

@@ -90,8 +90,8 @@ Count cohere2_vision(const Joint& j) {
   return cohere_projector(j, j.whole.size("alignment_intermediate_size", 36864)).total();
 }
 
-/// hf aya_vision/modeling_aya_vision.py, AyaVisionMultiModalProjector: the same, preceded by a LayerNorm of the
-/// concatenated patches.
+/// hf aya_vision/modeling_aya_vision.py, AyaVisionMultiModalProjector: Cohere 2's projector, preceded by a LayerNorm
+/// of the concatenated patches.
 Count aya_vision(const Joint& j) {
   const Count factor = j.whole.size("downsample_factor", 2);
   return cohere_projector(j, j.whole.size("alignment_intermediate_size", j.hidden))

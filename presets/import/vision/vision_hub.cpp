@@ -8,8 +8,9 @@ namespace llmcalc::import {
 
 namespace {
 
-/// SigLIP's encoder with its head (vision_clip.cpp), for Phi-4: patches (h, c, p, p) with bias, positions of a square
-/// image, vit_blocks, a LayerNorm; a probe h, attention 4 (h^2 + h), a LayerNorm and an MLP.
+/// SigLIP's encoder with its head (vision_clip.cpp), for Phi-4: patch embedding (h, c, p, p) with bias, position
+/// embeddings of a square image, vit_blocks, a LayerNorm; a pooling head: probe h, attention 4 (h^2 + h), a LayerNorm
+/// and an MLP.
 ModuleTally phi4_sight(Count c, Count h, Count m, Count layers, Count image, Count p) {
   const Count along = image / p;
   return ModuleTally()
@@ -46,11 +47,12 @@ struct Conformer {
   Count h, m, heads, layers, e, x, s, taps, channels, shortens, frame, distances;
 };
 
-/// Phi4MultimodalAudioModel. First convolutions: 9 taps from 1 to c channels, then per halving 9 taps of each channel
-/// and c x c, all with biases; `out` from the channels of the shortened frame. Distances for all layers: a table of
-/// rows x heads. A layer: two gated MLPs with LayerNorms, attention 4 (h^2 + h), a convolution with a LayerNorm (h to 2
-/// e with two more biases, depthwise taps, h x to s, h to e), two LayerNorms. Also a mean and a deviation for each
-/// value of a frame: buffers, which are saved with the weights.
+/// Phi4MultimodalAudioModel. First convolutions: 9 taps from 1 to c channels, then for each further halving a
+/// depthwise convolution of 9 taps and a c x c matrix, all with biases; `out` projects the channels of the shortened
+/// frame. Relative positions, shared by all layers: a table of rows x heads. A layer: two gated MLPs with LayerNorms,
+/// attention 4 (h^2 + h), a convolution with a LayerNorm (h to 2 e with two more biases, depthwise taps, h x to s, h
+/// to e), two LayerNorms. Also a mean and a deviation for each value of a frame: buffers, which are saved with the
+/// weights.
 Count conformer(const Config& c, const Conformer& s) {
   Count frame = s.frame, halvings = 0;
   for (Count n = 1; n < s.shortens; n = mul(n, 2), ++halvings) frame = ceil_div(frame, 2);
@@ -177,9 +179,10 @@ bool is_phi3v_media_encoder(const Config& whole) {
 constexpr std::string_view clip_l = "clip-l-14-224", sam_b = "sam_vit_b";
 
 /// SAM's image encoder (github.com/facebookresearch/segment-anything, image_encoder.py), for images of 1024 pixels:
-/// patches of 16 with bias, positions h each, vit_blocks with distances along both axes (2 tables of 2 s - 1 rows as
-/// wide as a head, s = 14 in windows and 64 in global layers); a neck to 256 channels with two convolutions without
-/// biases and two LayerNorms; two further convolutions of 9 taps, without biases.
+/// an embedding of 16 x 16 patches with bias; a position embedding h per patch; vit_blocks with relative positions
+/// along both axes (2 tables of 2 s - 1 rows as wide as a head, s = 14 in windows and 64 in global layers); a neck to
+/// 256 channels with two convolutions without biases and two LayerNorms; two further convolutions of 9 taps, without
+/// biases.
 Count sam_encoder(const Config& s, Count image) {
   const Count h = s.size("width", 768), layers = s.size("layers", 12), heads = s.size("heads", 12), along = image / 16;
   const std::vector<Count> channels = s.counts("downsample_channels");
@@ -202,8 +205,8 @@ Count sam_encoder(const Config& s, Count image) {
       .total();
 }
 
-/// CLIP-L in DeepSeek-OCR: a class, patches (h, 3, p, p) without bias, positions, one LayerNorm before its vit_blocks,
-/// no final one.
+/// CLIP-L in DeepSeek-OCR: class embedding, patch embedding (h, 3, p, p) without bias, position embeddings, a
+/// LayerNorm before the vit_blocks, and no final LayerNorm.
 Count clip_encoder(const Config& s) {
   const Count h = s.size("width", 1024), p = s.size("patch_size", 14);
   return ModuleTally()

@@ -18,7 +18,8 @@ ModuleTally norms(const MoonBlock& b, Count n) {
   return b.layer_norms ? ModuleTally().layer_norms(n, b.h) : ModuleTally().numbers(mul(n, b.h));
 }
 
-/// Patches (h, 3, p, p), a table of 2-D positions, blocks, and a final norm. Positions in time are sinusoidal.
+/// Patch embedding (h, 3, p, p), a table of 2-D positions, blocks, and a final norm. Temporal positions are
+/// sinusoidal.
 Count moon_vit(const Config& v, const MoonBlock& b, Count layers, bool patch_bias) {
   const Count p = v.size("patch_size", 14);
   const ModuleTally block = ModuleTally(norms(b, 2))
@@ -40,8 +41,8 @@ MediaEncoder moonvit(const Config& v) {
   return {moon_vit(v, b, v.size("num_hidden_layers", 27), true), h};
 }
 
-/// hub moonshotai/Kimi-K2.5, modeling_kimi_k25.py, MoonViT3dPretrainedModel: the same, with keys that may begin with
-/// vt_.
+/// hub moonshotai/Kimi-K2.5, modeling_kimi_k25.py, MoonViT3dPretrainedModel: as MoonVitPretrainedModel, with keys
+/// that may begin with vt_.
 MediaEncoder kimi_k25(const Config& v) {
   const Count h = v.size({"vt_hidden_size", "hidden_size"}, 1152);
   const MoonBlock b{h, h, v.size({"vt_intermediate_size", "intermediate_size"}, 4304), true, true, true};
@@ -69,7 +70,7 @@ MediaEncoder kimi_k3(const Config& v) {
   return {moon_vit(v, b, v.size("vt_num_hidden_layers", 27), v.flag("patch_embed_proj_bias", false)), h};
 }
 
-/// Total width of concatenated rows. Their number is the product of merge_kernel_size.
+/// Total width of the rows that are concatenated, whose number is the product of merge_kernel_size.
 Count merged(const Config& v, Count width) {
   const std::vector<Count> kernel =
       v.has("merge_kernel_size") ? v.counts("merge_kernel_size") : std::vector<Count>{2, 2};

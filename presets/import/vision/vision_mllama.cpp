@@ -26,7 +26,7 @@ MediaEncoder mllama(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = side(v, "patch_size", 14), tiles = v.size("max_num_tiles", 4);
   const Count positions = add(patches(v, 448, 14), 1), each = mul(arrangements(v), tiles);
   const ModuleTally block = ModuleTally(vit_block(h, v.size("intermediate_size", 5120))).numbers(-mul(4, h));
-  v.ignore({"attention_heads", "intermediate_layers_indices"});  // rows of these layers join the last layer's rows
+  v.ignore({"attention_heads", "intermediate_layers_indices"});  // outputs concatenated with the last layer's
   return {ModuleTally()
               .linear(mul(colors(v), p, p), h, false)
               .numbers(h)
@@ -44,8 +44,8 @@ MediaEncoder mllama(const Config& v) {
 /// MllamaModel: multi_modal_projector, with bias.
 Count mllama_projector(const Joint& j) { return ModuleTally().linear(j.width, j.hidden).total(); }
 
-/// MllamaCrossAttentionDecoderLayer: q and o 2 h n d, k and v 2 h g d, RMSNorms of queries and keys 2 d, gate, up, down
-/// 3 h m, two RMSNorms 2 h, and two gates. Also 8 rows of the token embedding, for images.
+/// MllamaCrossAttentionDecoderLayer: q and o 2 h n d, k and v 2 h g d, RMSNorms of queries and keys 2 d, gate, up,
+/// down 3 h m, two RMSNorms 2 h, and two scalar gates. Also 8 rows of the token embedding, for images.
 Count mllama_cross(const Joint& j) {
   const Config text = j.whole.object("text_config");
   const Count h = j.hidden, n = text.size("num_attention_heads", 32), g = text.size("num_key_value_heads", 8);

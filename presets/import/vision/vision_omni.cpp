@@ -50,7 +50,7 @@ MediaEncoder qwen3_omni(const Config& c) {
           s.out};
 }
 
-/// Common part of SigLIP's successors: patches (h, c p^2) with bias, a table of `positions` rows, vit_blocks,
+/// Common part of SigLIP's successors: patch embedding (h, c p^2) with bias, a table of `positions` rows, vit_blocks,
 /// post_layernorm 2 h.
 ModuleTally siglip_body(const Config& v, Count h, Count m, Count p, Count positions) {
   return ModuleTally()
@@ -84,7 +84,8 @@ Count lfm2_vl(const Joint& j) {
       .total();
 }
 
-/// hf idefics3/modeling_idefics3.py, Idefics3VisionTransformer, and smolvlm/: positions of a square image, no head.
+/// hf idefics3/modeling_idefics3.py, Idefics3VisionTransformer, and smolvlm/: position embeddings of a square image,
+/// no pooling head.
 MediaEncoder idefics3(const Config& v) {
   const Count h = v.size("hidden_size", 1152), m = v.size("intermediate_size", 3072);
   v.ignore({"size", "max_image_size", "use_base_siglip"});

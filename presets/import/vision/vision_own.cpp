@@ -64,8 +64,9 @@ struct InternVit {
   bool qkv_bias, qk_norm, layer_norms;
 };
 
-/// Patches (h, c, p, p) with bias; a class h; positions of the patches and the class; blocks: qkv 3 h^2, out h^2 + h,
-/// up and down with biases, two norms, two scales of the branches 2 h. These models have no final norm.
+/// Patch embedding (h, c, p, p) with bias; class embedding h; position embeddings of the patches and the class;
+/// blocks: qkv 3 h^2, out h^2 + h, up and down with biases, two norms, two scales of the branches 2 h. These models
+/// have no final norm.
 ModuleTally intern_vit(const Config& v, const InternVit& s, Count image, Count patch) {
   const Count p = side(v, "patch_size", patch);
   const ModuleTally block = ModuleTally()
@@ -107,7 +108,8 @@ MediaEncoder internvl(const Config& v) {
   return {intern_vit(v, s, 448, 14).total(), s.h};
 }
 
-/// hub OpenGVLab/InternVL2_5-8B and others, modeling_intern_vit.py, InternVisionModel: the same with other key names.
+/// hub OpenGVLab/InternVL2_5-8B and others, modeling_intern_vit.py, InternVisionModel: as InternVLVisionModel, with
+/// other key names.
 MediaEncoder intern_vit_6b(const Config& v) {
   const InternVit s{.h = v.size("hidden_size", 3200),
                     .m = v.size("intermediate_size", 12800),
@@ -129,8 +131,8 @@ Count internvl_projector(const Joint& j) {
   return ModuleTally().layer_norms(1, in).linear(in, j.hidden).linear(j.hidden, j.hidden).total();
 }
 
-/// hf minimax_m3_vl/modular_minimax_m3_vl.py, MiniMaxM3VLVisionModel: patches over space and time (h, c, t, p, p)
-/// without bias; pre_layrnorm 2 h; blocks as vit_block; RoPE, and no final norm.
+/// hf minimax_m3_vl/modular_minimax_m3_vl.py, MiniMaxM3VLVisionModel: embedding of patches over space and time, (h,
+/// c, t, p, p) without bias; pre_layrnorm 2 h; blocks as vit_block; RoPE, and no final norm.
 MediaEncoder minimax_m3_vl(const Config& v) {
   const Count h = v.size("hidden_size", 1280), p = v.size("patch_size", 14);
   const bool nested = v.has("img_token_compression_config");

@@ -53,7 +53,7 @@ ModuleTally gated_block(Count h, Count kv, Count m) {
   return ModuleTally().linear(h, add(h, mul(2, kv))).linear(h, h).linear(h, mul(2, m)).linear(m, h).numbers(mul(2, h));
 }
 
-/// An encoder with these blocks: patch_embed without bias; merger: ln_q, an RMSNorm h, and two matrices.
+/// An encoder that repeats `block`: patch_embed without bias; merger: ln_q, an RMSNorm h, and two matrices.
 MediaEncoder around(const VisionSizes& s, const ModuleTally& block) {
   return {ModuleTally(patch_embedding(s, false)).copies(s.depth, block).numbers(s.h).copies(1, merger(s)).total(),
           s.out};

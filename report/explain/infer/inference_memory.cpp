@@ -98,9 +98,9 @@ Expr growing(S s) {
 }
 Expr local(S s, const Sizes& of) { return has_cache(of.L_w, of) ? of.L_w * cached_bytes(s, of) : Expr(0); }
 
-/// States of fixed size: textbook::sequence_state.
+/// Bytes of the states of fixed size (textbook::sequence_state).
 Expr state(S s) { return textbook::sequence_state(rank(s), compute_bytes(s)); }
-/// Whether the plan has MTP modules, whose sizes are not among a model's letters.
+/// Whether the plan has MTP modules, whose sizes are not among a model's symbols.
 bool has_modules(S s) { return s.plan().mtp > 0; }
 
 bool is_some(const Expr& e) { return !(e == Expr(0)); }
@@ -152,7 +152,8 @@ std::string context_at(S s, const Sizes* part, const std::string& room, const ch
          tokens(left + " - B*" + part->span.tokens.text() + "*" + local(s, *part).text(), growing(s)) + ")";
 }
 
-/// Without a growing cache there is no context to solve for: the states exceed the weights from context 1, or never.
+/// Context at which the cache is as large as the weights. Without a growing cache there is nothing to solve for: the
+/// states exceed the weights from context 1, or never.
 Formula equals_weights(S s) {
   const Windowed w = windowed(s);
   if (!is_some(growing(s)) && w.mixers == 0) return {"1"};

@@ -54,7 +54,7 @@ Formula gap_percentile(S s) {
   return from_engine(s, "t_p", "mean of the latencies in the percentile's bin, each bin 1 % wide, s", path.text);
 }
 
-/// A percentile of one of the requests' times.
+/// A percentile over the requests of one of their times.
 template <Letters path>
 constexpr Definition percentile_row(std::string_view what, std::string_view wants = whole_traffic) {
   return {path.text, what, "s", percentile_of<path>, "over the run's requests", by_request, wants};

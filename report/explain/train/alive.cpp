@@ -61,14 +61,14 @@ std::vector<AliveTensor> named(const Moment& m, const OpList& ops, const Pricing
 }
 
 /// Tensors that one kind of segment adds, and the tensors live at its peaks. `recomputed`: at the peak during
-/// recomputation in backward.
+/// recomputation in the backward pass.
 struct HeldPart {
   std::string name;
   LayerKind kind;
   Bytes saved, input, output, cross_layer_tensors;
-  Bytes awaited;             ///< gradients to which later layers add
+  Bytes awaited;             ///< bytes of gradients to which later layers add
   Bytes awaited_by_encoder;  ///< share of `awaited` for the encoder's relative-position biases
-  Bytes choice;              ///< key selections that later layers read
+  Bytes choice;              ///< bytes of key selections that later layers read
   std::vector<AliveTensor> forward, recomputed, backward;
 };
 
@@ -166,7 +166,7 @@ class WorstOfTraining {
     if (total(before) > total(worst_)) worst_ = std::move(before);
   }
   /// Tensors saved by the layers below `layer`. Recomputed layers save the keys and values that later layers read;
-  /// these are freed once backward has passed the first reader, and are recomputed with their layer.
+  /// these are freed once the backward pass is past the first reader, and are recomputed with their layer.
   std::vector<AliveTensor> saved_below(Count layer, bool in_backward) const {
     std::vector<AliveTensor> below = saved_before(arch_, parts_, plan_, layer);
     if (plan_.recompute != Recompute::full) return below;
@@ -181,7 +181,7 @@ class WorstOfTraining {
   std::string shared_kv(fmt::format_string<const char*> sentence) const {
     return fmt::format(sentence, cross_layer_name(arch_));
   }
-  /// A decoder's embedded tokens (in backward, their gradient), live while the encoder runs.
+  /// A decoder's embedded tokens (in the backward pass, their gradient), live while the encoder runs.
   std::vector<AliveTensor> waiting(Count layer, const char* name) const {
     const Bytes bytes = parts_.front().output - parts_[1].input;
     if (layer > encoder_ || bytes == Bytes()) return {};
@@ -211,7 +211,7 @@ class WorstOfTraining {
   const Plan& plan_;
   const std::vector<HeldPart>& parts_;
   std::vector<CrossLayerTensor> cross_layer_;
-  Count encoder_;  // last layer of the encoder
+  Count encoder_;  // index of the encoder's last layer
   std::vector<AliveTensor> worst_;
 };
 

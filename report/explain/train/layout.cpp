@@ -40,7 +40,7 @@ std::string answer(const Row& row, std::string_view unit) {
   return exact + " (" + human + ")";
 }
 
-/// "= 126*(4*16384^2 + ...)"; the terms of a sum one per line, each with its name.
+/// The formula with its numbers: "= 126*(4*16384^2 + ...)"; the terms of a sum one per line, each with its name.
 std::string numbers_text(const std::vector<Piece>& pieces, const Screen& screen) {
   const bool terms = std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !p.name.empty(); });
   if (!terms) return wrapped("  = ", with_separators(joined(pieces)), screen.columns);

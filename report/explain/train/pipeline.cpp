@@ -123,7 +123,7 @@ namespace {
 /// Number of micro-batches that are in flight on stage r of P at the peak of a schedule, as a formula and as a value.
 struct SavedOfSchedule {
   const char* formula = "";
-  Count number = -1;  ///< -1: no short formula
+  Count number = -1;  ///< value of the formula; -1: there is no short formula
 };
 SavedOfSchedule saved_by_schedule(const Pipeline& p, Count r) {
   const Count m = p.micro_batches, behind = p.ranks - r;

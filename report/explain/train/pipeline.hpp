@@ -6,12 +6,13 @@
 
 namespace llmcalc::explain {
 
-/// step.breakdown_s.dp, .pp and .imbalance.
+/// Formulas of step.breakdown_s.dp, .pp and .imbalance.
 Formula data_parallel_waits(const Setting& s);
 Formula stage_messages(const Setting& s);
 Formula waiting_for_slowest(const Setting& s);
 
-/// memory.activations_bytes of a stage: micro-batches in flight and bytes per micro-batch, for each chunk.
+/// Formula of memory.activations_bytes for a stage: micro-batches in flight and bytes per micro-batch, for each
+/// chunk.
 Formula activations_in_flight(const Setting& s);
 
 }  // namespace llmcalc::explain

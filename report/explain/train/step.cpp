@@ -99,7 +99,8 @@ void add_gradient_collective(S s, bool bound, Formula& f) {
   f.own.insert(f.own.end(), numbers.own.begin(), numbers.own.end());
 }
 
-/// Whether the rows of an estimate use achieved rates with software (calc/roofline.hpp, calc/step/row_time.hpp).
+/// Whether the rows of an estimate use the rates achieved with a software (calc/roofline.hpp,
+/// calc/step/row_time.hpp).
 bool has_software(S s) { return s.request().software.has_value(); }
 Formula estimated_part(S s, const char* what, const char* path) { return from_engine(s, "t_e", what, path); }
 constexpr const char* product_seconds =

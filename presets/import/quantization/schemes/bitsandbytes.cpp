@@ -31,7 +31,7 @@ Packing four_bits(std::string_view type, bool twice, const std::string& base) {
 /// modules states otherwise. The int8 format stores a byte per matrix for the order of its values, and multiplies in
 /// int8 (MatMul8bitLt). Ignores the few columns with outlier inputs, which it multiplies in 16 bits.
 Scheme bitsandbytes(const Object& q, const SchemeContext& context) {
-  const auto on = [&](const std::string& key) {  // reads both keys
+  const auto on = [&](const std::string& key) {  // always reads both spellings of the key
     const bool older = q.flag_or("_" + key, false);
     return q.flag_or(key, false) || older;
   };

@@ -19,7 +19,7 @@ using json::Object;
 /// Contents of a group's "weights".
 struct SchemeArguments {
   std::string type, strategy;
-  Count bits = 0, group = 0;  ///< group -1: one group per row
+  Count bits = 0, group = 0;  ///< bits per value, and values per group; group -1: one group per row
   bool symmetric = true;
   std::vector<Count> block{128, 128};
 };

@@ -15,7 +15,7 @@ using json::Object;
 /// Settings of GPTQ's packing for one group of matrices.
 struct GptqSetting {
   Count bits = 4, group = 128;
-  bool act = false;  ///< desc_act
+  bool act = false;  ///< whether "desc_act" is set
 };
 
 GptqSetting gptq_setting(const Object& q, const GptqSetting& otherwise) {
@@ -128,7 +128,7 @@ namespace {
 struct RoundSetting {
   GptqSetting gptq{};
   std::string type = "int";
-  bool inputs = false;  ///< inputs are also quantized
+  bool inputs = false;  ///< whether inputs are also quantized
 };
 
 RoundSetting round_setting(const Object& q, const RoundSetting& otherwise) {

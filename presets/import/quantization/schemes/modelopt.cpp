@@ -19,7 +19,7 @@ struct Algorithm {
   std::string_view name, row;
   Count tensor_bytes = -1;         ///< bytes of float32 scales per tensor, for weights and inputs; -1: as in `row`
   std::string_view products = "";  ///< matmul format, if inputs are also quantized
-  bool folds_scales = false;       ///< input scales are folded into norms and other weights
+  bool folds_scales = false;       ///< whether input scales are folded into norms and other weights
 };
 
 /// W4A16_AWQ and W4A8_AWQ have float32 scales per group, whereas "int4-g128" has 16-bit scales.
