@@ -40,7 +40,7 @@ RequestTimes times_of(const ServerRun& served, const RunCase& run) {
   RequestTimes t;
   double tokens = 0;
   for (std::size_t i = 0; i < served.answers.size(); ++i) {
-    const AnswerTimes& a = served.answers[i];
+    const AnswerTimes a = served.answers[i];
     const Count generated = run.requests[i].generated;
     t.first_token.push_back(seconds(a.first - a.sent));
     t.latency.push_back(seconds(a.last - a.sent));

@@ -1,6 +1,7 @@
 #pragma once
 /// Arrivals of requests, at given times or after the answers to other requests.
 
+#include <algorithm>
 #include <queue>
 #include <vector>
 
@@ -12,7 +13,7 @@ class Arrivals {
  public:
   explicit Arrivals(const RequestTraffic& traffic);
   /// Time of the next arrival; `never` if it depends on an answer that is not complete.
-  Ticks next() const;
+  Ticks next() const { return due_.empty() ? listed_ : std::min(due_.top().time, listed_); }
   RequestId pop();
   /// Records that the request is answered at `now`.
   void answered(RequestId id, Ticks now);
@@ -23,14 +24,16 @@ class Arrivals {
     RequestId id;
     bool operator>(const Due& o) const { return time != o.time ? time > o.time : id > o.id; }
   };
+  void link_waiting();
   void skip_waiting();
-  Ticks listed() const;
 
-  const std::vector<ServerRequest>& requests_;
+  const RequestList& requests_;
   bool closed_;
   Count to_begin_;                                ///< number of users that have not sent their first request
   RequestId next_ = 0;                            ///< next request in the list that does not wait for a specific
                                                   ///< answer
+  Ticks listed_ = never;                          ///< time of that request; `never` in a closed loop or at the end of
+                                                  ///< the list
   std::vector<RequestId> first_after_, sibling_;  ///< linked lists of the requests that wait for each answer
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };

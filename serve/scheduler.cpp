@@ -4,7 +4,7 @@
 
 namespace llmcalc {
 
-Scheduler::Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<const ServerRequest> requests)
+Scheduler::Scheduler(const SchedulerRules& rules, const Reach& reach, const RequestList& requests)
     : rules_(rules),
       reach_(reach),
       requests_(requests),
@@ -14,29 +14,37 @@ Scheduler::Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<
 
 WaitingQueue::Entry Scheduler::entry(SequenceSlot slot) const {
   const Sequence& s = sequences_[slot];
-  return {request(s).priority, s.arrival, slot};
+  return {request(s).priority, s.arrival, s.id, slot};
 }
 
-SequenceSlot Scheduler::new_slot() {
+SequenceSlot Scheduler::new_slot(RequestId id, std::uint32_t arrival) {
   if (unused_.empty()) {
+    unused_.push_back(static_cast<SequenceSlot>(sequences_.size()));
     sequences_.emplace_back();
-    return static_cast<SequenceSlot>(sequences_.size() - 1);
   }
   const SequenceSlot slot = unused_.back();
   unused_.pop_back();
-  sequences_[slot] = {};
+  Sequence& s = sequences_[slot] = {.id = id, .request = requests_[id], .arrival = arrival};
+  if (rules_.speculation.on()) s.random = draft_random(rules_.speculation, id);
   return slot;
 }
 
+/// The slot of the first waiting request, which gets one if it has none.
+SequenceSlot Scheduler::first_waiting() {
+  WaitingQueue::Entry& e = waiting_.front();
+  if (e.slot == no_slot) e.slot = new_slot(e.id, e.arrival);
+  return e.slot;
+}
+
+/// Adds a request. A slot is not needed before its admission, unless it has made progress.
 void Scheduler::arrive(RequestId id, const Progress& progress) {
-  const SequenceSlot slot = new_slot();
+  const std::uint32_t arrival = arrivals_++;
+  if (progress.generated == 0) return waiting_.push({requests_.priority(id), arrival, id});
+  const SequenceSlot slot = new_slot(id, arrival);
   Sequence& s = sequences_[slot];
-  s.id = id;
   s.computed = progress.computed;
   s.generated = progress.generated;
   s.token = progress.token;
-  s.arrival = arrivals_++;
-  if (rules_.speculation.on()) s.random = draft_random(rules_.speculation, id);
   waiting_.push(entry(slot));
 }
 

@@ -5,19 +5,19 @@
 /// If there is no free block for a sequence in progress, the newest sequence is preempted, and the pass admits no
 /// sequence. Times serve only to measure gaps between tokens.
 
-#include <span>
 #include <vector>
 
 #include "serve/block_cache.hpp"
 #include "serve/decoding_set.hpp"
+#include "serve/request_list.hpp"
 #include "serve/waiting_queue.hpp"
 
 namespace llmcalc {
 
 /// Progress that a request has made on another engine.
 struct Progress {
-  Count computed = 0;   ///< number of tokens whose keys and values arrive with the request
-  Count generated = 0;  ///< number of answer tokens so far
+  Count computed = 0;   ///< tokens whose keys and values arrive with the request
+  Count generated = 0;  ///< answer tokens so far
   Ticks token = 0;      ///< time of its last token
 };
 
@@ -25,7 +25,7 @@ struct Progress {
 struct PassEnd {
   std::vector<RequestId> first;  ///< requests that got their first token
   std::vector<RequestId> last;   ///< requests that got their last token on this engine
-  Count tokens = 0;              ///< number of answer tokens produced
+  Count tokens = 0;              ///< answer tokens
   /// `tokens` gaps of length `time` between consecutive tokens of a sequence that ended in the first of the passes.
   /// In every later pass, each decoding sequence has one more gap, of the length of the pass.
   struct Gap {
@@ -45,7 +45,7 @@ class Scheduler {
   /// The requests must outlive the scheduler. Preconditions: each arriving request fits into the blocks if no other
   /// request is in progress; lengths and limits are positive; sequences x (1 + drafts) <= pass_tokens; a fixed batch
   /// has no drafts.
-  Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<const ServerRequest> requests);
+  Scheduler(const SchedulerRules& rules, const Reach& reach, const RequestList& requests);
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
@@ -73,7 +73,7 @@ class Scheduler {
   struct Admitted {
     RequestId id;
     Count cached;
-    bool was_preempted;  ///< whether it was readmitted after a preemption
+    bool was_preempted;  ///< readmitted after a preemption
   };
   const std::vector<Admitted>& admitted() const { return admitted_; }
   /// Requests that the decided pass preempted.
@@ -83,19 +83,20 @@ class Scheduler {
   enum class State : std::uint8_t { waiting, prompt, decoding, stalled, padding };
   struct Sequence {
     RequestId id = no_request;
+    ServerRequest request{};
     State state = State::waiting;
-    bool served = false;  ///< whether the current pass serves it; used only if the pass is decided sequence by sequence
+    bool served = false;  ///< served in the current pass; used only if the pass is decided sequence by sequence
     bool was_preempted = false;
-    bool swapped = false;             ///< whether its cache is in host memory
-    Count computed = 0;               ///< number of tokens in the cache; not maintained while it decodes
-    Count generated = 0;              ///< number of answer tokens; not maintained while it decodes
-    Count held = 0;                   ///< number of blocks outside chains; not maintained while it decodes
-    Count of_prefix = 0, of_own = 0;  ///< number of blocks of its chains that it uses
+    bool swapped = false;             ///< its cache is in host memory
+    Count computed = 0;               ///< tokens in the cache; not maintained while it decodes
+    Count generated = 0;              ///< answer tokens; not maintained while it decodes
+    Count held = 0;                   ///< blocks outside chains; not maintained while it decodes
+    Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
     BlockCache::Chain prefix = BlockCache::none, own = BlockCache::none;
     Count order = 0;                                ///< position in the order of admission
-    Count arrival = 0;                              ///< position in the order of arrival
+    std::uint32_t arrival = 0;                      ///< position in the order of arrival
     Ticks token = 0;                                ///< time of its last token; not maintained while it decodes
-    Random random{0};                               ///< random stream for its drafts
+    Random random{0};                               ///< for its drafts
     SequenceSlot older = no_slot, newer = no_slot;  ///< neighbors in the list of sequences in progress
   };
   struct Chunk {
@@ -109,7 +110,7 @@ class Scheduler {
   /// Cached blocks that hold the first tokens of a sequence.
   struct Hit {
     Count of_prefix = 0, of_own = 0;
-    Count idle = 0;  ///< number of the hit's blocks that also count as available
+    Count idle = 0;  ///< blocks of these chains that also count as available
     Count blocks() const { return of_prefix + of_own; }
   };
   /// Number of tokens in the blocks of a hit; 0 if the cache holds only states.
@@ -117,7 +118,7 @@ class Scheduler {
     return h.blocks() == 0 ? 0 : h.blocks() / rules_.whole_groups * rules_.block_tokens;
   }
 
-  const ServerRequest& request(const Sequence& s) const { return requests_[s.id]; }
+  static const ServerRequest& request(const Sequence& s) { return s.request; }
   Count all_tokens(const Sequence& s) const { return request(s).prompt + s.generated; }
   Count answer_tokens(const Sequence& s) const { return rules_.prompts_only ? 1 : request(s).generate; }
   /// Number of decoding sequences. decoded_tokens(): tokens of each in a pass.
@@ -125,7 +126,8 @@ class Scheduler {
   Count decoded_tokens() const { return 1 + rules_.speculation.length; }
   Count blocks(Count tokens) const { return blocks_of(rules_, reach_, tokens); }
   WaitingQueue::Entry entry(SequenceSlot slot) const;
-  SequenceSlot new_slot();
+  SequenceSlot new_slot(RequestId id, std::uint32_t arrival);
+  SequenceSlot first_waiting();
 
   // scheduling.cpp: contents of a pass
   void decide();
@@ -177,7 +179,7 @@ class Scheduler {
 
   const SchedulerRules rules_;
   const Reach reach_;
-  std::span<const ServerRequest> requests_;
+  const RequestList& requests_;
   BlockCache cache_;
   DecodingSet decoding_;
   WaitingQueue waiting_;
@@ -194,9 +196,10 @@ class Scheduler {
   };
   std::vector<Joined> joined_;  ///< decoding sequences whose last token does not come from the last decode pass
   SequenceSlot oldest_ = no_slot, newest_ = no_slot;
-  Count running_ = 0, budget_ = 0, order_ = 0, arrivals_ = 0, moved_blocks_ = 0, most_blocks_ = 0;
-  bool decodes_ = false;  ///< whether the decided pass has decoding sequences
-  bool filling_ = true;   ///< fixed batches: whether the current batch has not begun to decode
+  Count running_ = 0, budget_ = 0, order_ = 0, moved_blocks_ = 0, most_blocks_ = 0;
+  std::uint32_t arrivals_ = 0;
+  bool decodes_ = false;  ///< the decided pass has decoding sequences
+  bool filling_ = true;   ///< fixed batches: the current batch has not begun to decode
   Ticks decoded_ = 0;     ///< end of the last decode pass
   std::array<CoreWork, reach_kinds> padding_work_{};
   PassWork work_;

@@ -187,7 +187,7 @@ void Scheduler::stall_unserved() {
 
 void Scheduler::admit() {
   while (!waiting_.empty() && budget_ > 0 && running_ < rules_.sequences)
-    if (!admit(waiting_.front())) return;
+    if (!admit(first_waiting())) return;
 }
 
 bool Scheduler::admit(SequenceSlot slot) {

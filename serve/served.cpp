@@ -2,28 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "calc/elementary.hpp"
+#include "serve/sort_times.hpp"
 
 namespace llmcalc {
-namespace {
-
-constexpr double first_bin = 1e-6, ratio = 1.01;
-
-/// Upper end of bin i of the gap histogram, in seconds.
-double bin_end(std::size_t i) { return first_bin * elementary::pow(ratio, static_cast<double>(i)); }
-
-std::size_t bin_of(double gap, std::size_t bins) {
-  if (gap <= first_bin) return 0;
-  static const double log_ratio = elementary::log(ratio);
-  const double i = std::ceil(elementary::log(gap / first_bin) / log_ratio);
-  return std::min(bins - 1, static_cast<std::size_t>(i));
-}
-
-}  // namespace
-
 void TokenGaps::add(Ticks gap, Count tokens) {
-  Bin& bin = bins_[bin_of(seconds(gap).value, bins)];
+  Bin& bin = bins_[GapBins::all().of(seconds(gap).value)];
   bin.gaps += tokens;
   bin.sum += gap * tokens;
   size_ += tokens;
@@ -33,24 +18,26 @@ void TokenGaps::add(Ticks gap, Count tokens) {
 /// Adds the passes bin by bin.
 void TokenGaps::add(Ticks first, Ticks last, Ticks all, Count n, Count tokens) {
   if (n == 0) return;
+  const GapBins& all_bins = GapBins::all();
   const double from = seconds(first).value, to = seconds(last).value;
   const double step = n > 1 ? (to - from) / static_cast<double>(n - 1) : 0;
+  const Ticks slope = n > 1 ? (last - first) / (n - 1) : 0;
   size_ += n * tokens;
   sum_ += all * tokens;
   for (Count i = 0; i < n;) {
-    const std::size_t bin = bin_of(from + step * static_cast<double>(i), bins);
-    const double until = step > 0 ? (bin_end(bin) - from) / step : static_cast<double>(n);
+    const std::size_t bin = all_bins.of(from + step * static_cast<double>(i));
+    const double until = step > 0 ? (all_bins.end(bin) - from) / step : static_cast<double>(n);
     const Count end = until < static_cast<double>(n) ? std::max(i + 1, static_cast<Count>(until) + 1) : n;
     const Ticks passes = end - i,
                 steps = passes * (i + end - 1) / 2;  // passes i to end - 1; sum of their indices
     bins_[bin].gaps += (end - i) * tokens;
-    bins_[bin].sum += tokens * (passes * first + (n > 1 ? (last - first) / (n - 1) * steps : 0));
+    bins_[bin].sum += tokens * (passes * first + slope * steps);
     i = end;
   }
 }
 
 void TokenGaps::add(const TokenGaps& other) {
-  for (std::size_t i = 0; i < bins; ++i) {
+  for (std::size_t i = 0; i < bins_.size(); ++i) {
     bins_[i].gaps += other.bins_[i].gaps;
     bins_[i].sum += other.bins_[i].sum;
   }
@@ -82,16 +69,23 @@ void ServerTimeline::add(const Stretch& s, std::size_t i, double share) {
   sum.tokens += share * static_cast<double>(s.tokens);
 }
 
+/// Index of the sample that contains a time.
+std::size_t ServerTimeline::sample_at(Ticks t) {
+  while (t < static_cast<Ticks>(near_) * width_) --near_;
+  while (t >= static_cast<Ticks>(near_ + 1) * width_) ++near_;
+  return near_;
+}
+
 void ServerTimeline::add(const Stretch& s) {
   if (s.end <= s.start) return;
   end_ = std::max(end_, s.end);
   while (s.end > static_cast<Ticks>(most) * width_) widen();
-  const auto first = static_cast<std::size_t>(s.start / width_), last = static_cast<std::size_t>((s.end - 1) / width_);
-  if (last >= sums_.size()) sums_.resize(last + 1);
-  for (std::size_t i = first; i <= last; ++i) {
-    const Ticks from = std::max(s.start, static_cast<Ticks>(i) * width_);
+  std::size_t i = sample_at(s.start);
+  for (Ticks from = s.start; from < s.end; ++i) {
     const Ticks to = std::min(s.end, static_cast<Ticks>(i + 1) * width_);
+    if (i >= sums_.size()) sums_.resize(i + 1);
     add(s, i, static_cast<double>(to - from) / static_cast<double>(s.end - s.start));
+    from = to;
   }
 }
 
@@ -110,6 +104,7 @@ void ServerTimeline::widen() {
     sum.tokens += sums_[i].tokens;
   }
   sums_.resize((sums_.size() + 1) / 2);
+  near_ /= 2;
   width_ *= 2;
 }
 
@@ -144,7 +139,7 @@ Seconds percentile(std::span<const Seconds> values, double percent) {
 
 Spread spread(std::vector<Seconds> values) {
   if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
+  sort_times(values);
   Seconds sum;
   for (const Seconds v : values) sum += v;
   const auto at = [&](double percent) { return percentile(values, percent); };
@@ -157,22 +152,43 @@ Spread spread_of(const TokenGaps& g) {
   return {g.mean(), g.percentile(50), g.percentile(90), g.percentile(95), g.percentile(99), g.percentile(99.9)};
 }
 
-/// The latencies of all requests.
-struct RequestSpan {
-  std::vector<Seconds> first, per_token, whole;
-};
-
 Seconds until_first(const AnswerTimes& a) { return seconds(a.first - a.sent); }
 /// Time per token after the first; 0 if the answer has only one token.
-Seconds per_token(const AnswerTimes& a, const ServerRequest& r) {
-  const Count further = r.generate - 1;
+Seconds per_token(const AnswerTimes& a, Count generate) {
+  const Count further = generate - 1;
   return further > 0 ? (1 / static_cast<double>(further)) * seconds(a.last - a.first) : Seconds();
+}
+
+/// The spread of a time over all answers that have it; `time` returns it, or nullopt.
+template <typename Time>
+Spread spread_of(const AnswerList& answers, const Time& time) {
+  std::vector<Seconds> all;
+  all.reserve(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    if (const std::optional<Seconds> t = time(i)) all.push_back(*t);
+  return spread(std::move(all));
+}
+
+/// Sets the spreads of latencies, one after another, so that only one list of times is in memory.
+void add_latencies(Served& s, const ServerRun& run, const RequestList& requests) {
+  const AnswerList& all = run.answers;
+  const auto is_answered = [&](std::size_t i) { return all.last(i) != never; };
+  const auto since_sent = [&](std::size_t i, Ticks t) { return seconds(t - all.sent(i)); };
+  using Time = std::optional<Seconds>;
+  s.first_token =
+      spread_of(all, [&](std::size_t i) { return is_answered(i) ? Time(since_sent(i, all.first(i))) : Time(); });
+  s.latency = spread_of(all, [&](std::size_t i) { return is_answered(i) ? Time(since_sent(i, all.last(i))) : Time(); });
+  s.per_token = spread_of(all, [&](std::size_t i) {
+    return is_answered(i) && requests.generate(i) > 1 ? Time(per_token(all[i], requests.generate(i))) : Time();
+  });
 }
 
 }  // namespace
 
-bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& request) {
-  return until_first(answer) <= slo.first_token && per_token(answer, request) <= slo.per_token;
+bool meets(const Slo& slo, const AnswerTimes& answer, Count generate) {
+  constexpr Slo none;
+  return (slo.first_token >= none.first_token || until_first(answer) <= slo.first_token) &&
+         (slo.per_token >= none.per_token || per_token(answer, generate) <= slo.per_token);
 }
 
 namespace {
@@ -185,8 +201,8 @@ struct RunWindow {
 /// The interval from the first arrival to the last token.
 RunWindow whole(const ServerRun& run) {
   RunWindow all{never, run.end};
-  for (const AnswerTimes& a : run.answers)
-    if (a.last != never) all.from = std::min(all.from, a.sent);
+  for (std::size_t i = 0; i < run.answers.size(); ++i)
+    if (run.answers.last(i) != never) all.from = std::min(all.from, run.answers.sent(i));
   return all;
 }
 
@@ -196,9 +212,9 @@ RunWindow while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
   std::vector<Ticks> ends;
   Ticks last = 0;
   for (std::size_t i = 0; i < traffic.requests.size(); ++i) {
-    const AnswerTimes& a = run.answers[i];
+    const AnswerTimes a = run.answers[i];
     if (a.last != never) ends.push_back(a.last);
-    if (a.sent != never) last = std::max(last, a.sent - ticks(traffic.requests[i].at));
+    if (a.sent != never) last = std::max(last, a.sent - ticks(traffic.requests.at(i)));
   }
   const auto users = static_cast<std::size_t>(traffic.users);
   if (ends.size() < users) return {};
@@ -207,15 +223,16 @@ RunWindow while_all_ask(const ServerRun& run, const RequestTraffic& traffic) {
   return {*nth, last};
 }
 
-CountedAnswers counted(const ServerRun& run, std::span<const ServerRequest> requests, const Slo& slo, RunWindow s) {
+CountedAnswers counted(const ServerRun& run, const RequestList& requests, const Slo& slo, RunWindow s) {
   CountedAnswers c{.begin = seconds(s.from), .time = seconds(s.to - s.from)};
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const AnswerTimes& a = run.answers[i];
+    const AnswerTimes a = run.answers[i];
     if (a.last == never || a.last <= s.from || a.last > s.to) continue;
+    const Count tokens = requests.generate(i);
     ++c.requests;
-    c.prompt_tokens += requests[i].prompt;
-    c.tokens += requests[i].generate;
-    c.met += meets(slo, a, requests[i]) ? 1 : 0;
+    c.prompt_tokens += requests.prompt(i);
+    c.tokens += tokens;
+    c.met += meets(slo, a, tokens) ? 1 : 0;
   }
   return c;
 }
@@ -247,20 +264,16 @@ void add_rates(Served& s, Count replicas) {
 }  // namespace
 
 Served served(const ServerRun& run, const RequestTraffic& traffic, Count replicas, const Slo& slo) {
-  const std::vector<ServerRequest>& requests = traffic.requests;
+  const RequestList& requests = traffic.requests;
   Served s;
-  RequestSpan times;
   Count prompts = 0, met = 0, cached = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const AnswerTimes& a = run.answers[i];
+    const AnswerTimes a = run.answers[i];
     if (a.last == never) continue;
-    const Count further = requests[i].generate - 1;
-    times.first.push_back(until_first(a));
-    times.whole.push_back(seconds(a.last - a.sent));
-    if (further > 0) times.per_token.push_back(per_token(a, requests[i]));
-    s.continued += further > 0 ? 1 : 0;
-    met += meets(slo, a, requests[i]) ? 1 : 0;
-    prompts += requests[i].prompt;
+    const Count tokens = requests.generate(i);
+    s.continued += tokens > 1 ? 1 : 0;
+    met += meets(slo, a, tokens) ? 1 : 0;
+    prompts += requests.prompt(i);
     cached += a.cached;
     s.preemptions += a.preemptions;
     ++s.requests;
@@ -268,9 +281,7 @@ Served served(const ServerRun& run, const RequestTraffic& traffic, Count replica
   if (s.requests == 0) return s;
   const RunWindow all = whole(run);
   s.duration = seconds(all.to - all.from);
-  s.first_token = spread(std::move(times.first));
-  s.per_token = spread(std::move(times.per_token));
-  s.latency = spread(std::move(times.whole));
+  add_latencies(s, run, requests);
   s.gap = spread_of(run.gaps);
   s.counted = counted(run, traffic, slo, s.requests);
   add_rates(s, replicas);

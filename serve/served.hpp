@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "serve/request.hpp"
+#include "serve/answer_list.hpp"
+#include "serve/gap_bins.hpp"
 #include "serve/times/pass_times.hpp"
 #include "serve/traffic.hpp"
 
@@ -18,10 +19,10 @@ struct PassRecord {
   Ticks start = 0, end = 0;
   Count passes = 1;
   PassWork work{};                                      ///< work of the first pass
-  Count in_progress = 0, waiting = 0, blocks_used = 0;  ///< state at the end of the last pass, before requests leave
+  Count in_progress = 0, waiting = 0, blocks_used = 0;  ///< at the end of the last pass, before requests leave
 };
 
-/// Histogram of the times between consecutive tokens. Bins start at 1 us; each ends 1 % above the previous one.
+/// Histogram of the times between consecutive tokens (gap_bins.hpp).
 class TokenGaps {
  public:
   void add(Ticks gap, Count tokens);
@@ -37,12 +38,11 @@ class TokenGaps {
   Seconds percentile(double percent) const;
 
  private:
-  static constexpr std::size_t bins = 2048;
   struct Bin {
     Count gaps = 0;
     Ticks sum = 0;
   };
-  std::array<Bin, bins> bins_{};
+  std::array<Bin, GapBins::size> bins_{};
   Count size_ = 0;
   Ticks sum_ = 0;
 };
@@ -50,10 +50,10 @@ class TokenGaps {
 /// Average state of a server over an interval, all replicas together.
 struct Sample {
   Seconds start{}, length{};
-  double in_progress = 0, waiting = 0;   ///< mean numbers of requests
-  double blocks_used = 0;                ///< mean number of cache blocks in use
+  double in_progress = 0, waiting = 0;   ///< requests
+  double blocks_used = 0;                ///< blocks of the cache in use
   double busy = 0;                       ///< number of replicas that run a pass
-  double prompt_tokens = 0, tokens = 0;  ///< numbers of prompt tokens computed and answer tokens in the whole interval
+  double prompt_tokens = 0, tokens = 0;  ///< prompt tokens computed, and answer tokens, in the whole interval
 };
 
 /// Integral of a member of Sample over a time interval; the value is constant within a sample. Precondition:
@@ -74,26 +74,28 @@ class ServerTimeline {
 
  private:
   static constexpr std::size_t most = 512;
+  std::size_t sample_at(Ticks t);
   void add(const Stretch& s, std::size_t i, double share);
   void widen();
-  std::vector<Sample> sums_;  ///< samples whose averages are still multiplied by seconds
+  std::vector<Sample> sums_;  ///< averages multiplied by seconds
+  std::size_t near_ = 0;      ///< sample of the last start: most stretches start close to it
   Ticks end_ = 0;
   Ticks width_ = ticks(Seconds(1e-3));
 };
 
 /// Results of a run.
 struct ServerRun {
-  std::vector<AnswerTimes> answers;  ///< answer to each request, in the order of the requests
+  AnswerList answers;
   TokenGaps gaps;
   ServerTimeline timeline;
   Ticks end = 0;   ///< time of the last token
-  Ticks busy = 0;  ///< total time in passes, over all replicas
+  Ticks busy = 0;  ///< time in passes, all replicas together
   Count passes = 0;
   Ticks presence = 0;       ///< time from arrival to the last token, summed over requests
-  Count prompt_tokens = 0;  ///< number of prompt tokens computed, including recomputation after preemption
-  Count tokens = 0;         ///< number of answer tokens produced
+  Count prompt_tokens = 0;  ///< prompt tokens computed, including recomputation after preemption
+  Count tokens = 0;         ///< answer tokens
   Count most_blocks = 0;    ///< maximum number of blocks in use on one rank
-  bool stopped = false;     ///< whether the run ended before all requests were answered
+  bool stopped = false;     ///< the run ended before all requests were answered
 };
 
 /// Mean and percentiles of a time.
@@ -109,8 +111,8 @@ Spread spread(std::vector<Seconds> values);
 struct Slo {
   Seconds first_token{1e300}, per_token{1e300};
 };
-/// Whether the answer to a request meets the limits. Precondition: the request is answered.
-bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& request);
+/// Whether an answer of `generate` tokens meets the limits. Precondition: it is complete.
+bool meets(const Slo& slo, const AnswerTimes& answer, Count generate);
 
 /// The answers from which rates are computed: answers whose last token falls into an interval.
 ///
@@ -121,23 +123,22 @@ bool meets(const Slo& slo, const AnswerTimes& answer, const ServerRequest& reque
 /// run.
 struct CountedAnswers {
   Seconds begin{}, time{};                            ///< start and length of the interval
-  Count requests = 0, prompt_tokens = 0, tokens = 0;  ///< number of requests answered in the interval, and their
-                                                      ///< numbers of tokens
-  Count met = 0;                                      ///< number of requests that meet the limits
-  Seconds busy{};                                     ///< total time in passes, over all replicas
+  Count requests = 0, prompt_tokens = 0, tokens = 0;  ///< requests answered in the interval, and their tokens
+  Count met = 0;                                      ///< requests that meet the limits
+  Seconds busy{};                                     ///< time in passes, all replicas together
 };
 
 /// Summary of the answered requests.
 struct Served {
   Count requests = 0;                                        ///< number of answered requests
   Count continued = 0;                                       ///< number of requests answered with more than one token
-  Spread first_token;                                        ///< time from arrival to the first token
+  Spread first_token;                                        ///< from arrival to the first token
   Spread per_token;                                          ///< mean time per token after the first, of each request
-  Spread gap;                                                ///< time between consecutive tokens, over all tokens
-  Spread latency;                                            ///< time from arrival to the last token
-  Seconds duration{};                                        ///< time from the first arrival to the last token
+  Spread gap;                                                ///< between consecutive tokens, over all tokens
+  Spread latency;                                            ///< from arrival to the last token
+  Seconds duration{};                                        ///< from the first arrival to the last token
   CountedAnswers counted;                                    ///< the answers from which rates are computed
-  double prompt_rate = 0, token_rate = 0, request_rate = 0;  ///< prompt tokens, answer tokens and requests per second
+  double prompt_rate = 0, token_rate = 0, request_rate = 0;  ///< per second: prompt tokens, answer tokens, requests
   double goodput = 0;                                        ///< requests per second that meet the limits
   double met = 0;                                            ///< share of requests that meet the limits
   Count preemptions = 0;

@@ -4,8 +4,7 @@
 
 namespace llmcalc {
 
-Server::Server(const EngineRules& rules, const PassTimes& times, std::span<const ServerRequest> requests,
-               std::uint32_t replica)
+Server::Server(const EngineRules& rules, const PassTimes& times, const RequestList& requests, std::uint32_t replica)
     : times_(times), replica_(replica) {
   for (Count i = 0; i < rules.ranks; ++i) ranks_.emplace_back(rules.scheduler, times.reach, requests);
 }
@@ -74,15 +73,25 @@ void Server::share_experts() {
 
 /// Duration of the first `passes` of the passes in progress. All ranks wait for the slowest, which is the same rank in
 /// all passes (passes_alike).
-Ticks Server::duration(Count passes) const { return times_.passes(works_[lead_], ranks_[lead_].growth(), passes); }
+Ticks Server::duration(Count passes) const {
+  if (times_.measured) return times_.passes(works_[lead_], ranks_[lead_].growth(), passes);
+  return series_.passes(passes);
+}
+
+void Server::set_lead(std::size_t rank) {
+  lead_ = rank;
+  if (!times_.measured) series_ = PassSeries(times_, works_[rank], ranks_[rank].growth());
+}
 
 /// Number of consecutive passes with the same sequences and the same slowest rank, which is stored in lead_.
 Count Server::passes_alike() {
-  Count passes = Count{1} << 40;
+  Count passes = PassSeries::most;
   for (const Scheduler& s : ranks_)
     if (!s.idle()) passes = std::min(passes, s.passes_alike());
-  lead_ = 0;
-  if (ranks_.size() == 1) return passes;
+  if (ranks_.size() == 1) {
+    set_lead(0);
+    return passes;
+  }
   while (!leads_throughout(passes)) passes /= 2;
   return passes;
 }
@@ -93,14 +102,16 @@ Count Server::passes_alike() {
 bool Server::leads_throughout(Count passes) {
   const auto at = [&](std::size_t i, Count n) { return times_.pass(grown(works_[i], ranks_[i].growth(), n)); };
   Ticks first = -1, last = -1, longest = -1;  // the lead's first and last pass; the longest last pass of all ranks
+  std::size_t lead = 0;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const Ticks begin = at(i, 0), end = passes > 1 ? at(i, passes - 1) : begin;
     longest = std::max(longest, end);
     if (std::pair(begin, end) <= std::pair(first, last)) continue;
-    lead_ = i;
+    lead = i;
     first = begin;
     last = end;
   }
+  set_lead(lead);
   return passes == 1 || (last == longest && 2 * duration(passes) == passes * (first + last));
 }
 
@@ -161,16 +172,16 @@ void Server::note_stretch(ServerRun& run, const ServerTimeline::Stretch& all) co
 
 void Server::note_decisions(ServerRun& run, const Scheduler& rank) const {
   for (const Scheduler::Admitted& a : rank.admitted())
-    if (!a.was_preempted && run.answers[a.id].first == never) run.answers[a.id].cached = a.cached;
-  for (const RequestId id : rank.preempted()) ++run.answers[id].preemptions;
+    if (!a.was_preempted && run.answers.first(a.id) == never) run.answers.set_cached(a.id, a.cached);
+  for (const RequestId id : rank.preempted()) run.answers.count_preemption(id);
 }
 
 /// Records results. Passes after the first only produce one token for every decoding sequence.
 void Server::note_end(ServerRun& run, const PassEnd& end, const PassEnds& ends, const LaterPasses& later) const {
-  for (const RequestId id : end.first) run.answers[id].first = ends.last + times_.request;
+  for (const RequestId id : end.first) run.answers.set_first(id, ends.last + times_.request);
   for (const RequestId id : end.last) {
-    run.answers[id].last = ends.last + times_.request;
-    run.answers[id].replica = replica_;
+    run.answers.set_last(id, ends.last + times_.request);
+    run.answers.set_replica(id, replica_);
   }
   run.tokens += end.tokens;
   for (const PassEnd::Gap& g : end.gaps) run.gaps.add(g.time, g.tokens);

@@ -5,10 +5,10 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <span>
 
 #include "serve/scheduler.hpp"
 #include "serve/served.hpp"
+#include "serve/times/pass_series.hpp"
 
 namespace llmcalc {
 
@@ -21,8 +21,7 @@ struct EngineRules {
 
 class Server {
  public:
-  Server(const EngineRules& rules, const PassTimes& times, std::span<const ServerRequest> requests,
-         std::uint32_t replica);
+  Server(const EngineRules& rules, const PassTimes& times, const RequestList& requests, std::uint32_t replica);
 
   /// Adds a request that arrives at `now`. Precondition: `now` is not before the start of the pass in progress.
   void arrive(RequestId id, Ticks now, const Progress& progress = {});
@@ -44,6 +43,7 @@ class Server {
  private:
   void keep_until(Ticks now);
   void share_experts();
+  void set_lead(std::size_t rank);
   Ticks duration(Count passes) const;
   Count passes_alike();
   bool leads_throughout(Count passes);
@@ -62,6 +62,7 @@ class Server {
   std::deque<Scheduler> ranks_;
   std::vector<PassWork> works_;  ///< work of each rank's next pass
   std::size_t lead_ = 0;         ///< the slowest rank in these passes
+  PassSeries series_;            ///< durations of these passes on that rank; unused if cores are measured
   std::uint32_t replica_;
   Ticks start_ = 0, end_ = 0;
   Count passes_ = 0;

@@ -39,6 +39,9 @@ ServerRequest drawn_request(const Distribution& prompt, const Distribution& gene
 /// Calls `asked` before every 65536th request, but not before the first, because traffic has at least one request.
 bool goes_on(const std::function<bool()>& asked, Count i) { return !asked || i == 0 || i % 65536 != 0 || asked(); }
 
+/// Number of requests to prepare for; limited, because drawing may stop.
+std::size_t expected(Count requests) { return static_cast<std::size_t>(std::min<Count>(requests, 1 << 24)); }
+
 }  // namespace
 
 double draw(const Distribution& d, Random& random) {
@@ -73,6 +76,7 @@ double mean(const Distribution& d) {
 RequestTraffic open_traffic(const OpenTraffic& t) {
   Random random(t.seed);
   RequestTraffic all;
+  all.requests.reserve(expected(mul(t.count, t.turns)));
   double now = 0;
   for (Count i = 0; i < t.count && goes_on(t.goes_on, i); ++i) {
     now += draw(t.interval, random);
@@ -93,6 +97,7 @@ RequestTraffic open_traffic(const OpenTraffic& t) {
 RequestTraffic closed_traffic(const ClosedTraffic& t) {
   Random random(t.seed);
   RequestTraffic all{.requests = {}, .users = t.users};
+  all.requests.reserve(expected(t.count));
   for (Count i = 0; i < t.count && goes_on(t.goes_on, i); ++i) {
     ServerRequest r = drawn_request(t.prompt, t.generate, t.prefix_tokens, random);
     r.at = Seconds(i < t.users ? 0 : draw(t.think, random));

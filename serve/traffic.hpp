@@ -8,7 +8,7 @@
 
 #include "calc/choice.hpp"
 #include "serve/random.hpp"
-#include "serve/request.hpp"
+#include "serve/request_list.hpp"
 
 namespace llmcalc {
 
@@ -17,7 +17,7 @@ namespace llmcalc {
 /// arrive at their times. Each later one, in order, follows the next answer that no other request waits for, and its
 /// time counts from that answer.
 struct RequestTraffic {
-  std::vector<ServerRequest> requests;
+  RequestList requests;
   Count users = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "serve/decoding_set.hpp"
+#include "serve/request.hpp"
 
 namespace llmcalc {
 
@@ -16,13 +17,14 @@ class WaitingQueue {
 
   struct Entry {
     int priority = 0;
-    Count arrival = 0;  ///< position in the order of arrival
+    std::uint32_t arrival = 0;  ///< position in the order of arrival
+    RequestId id = no_request;
     SequenceSlot slot = no_slot;
     bool operator>(const Entry& o) const { return std::tie(priority, arrival) > std::tie(o.priority, o.arrival); }
   };
   bool empty() const { return entries_.empty(); }
   Count size() const { return static_cast<Count>(entries_.size()); }
-  SequenceSlot front() const { return entries_.front().slot; }
+  Entry& front() { return entries_.front(); }
   void push(const Entry& e) {
     entries_.push_back(e);
     if (by_priority_) std::push_heap(entries_.begin(), entries_.end(), std::greater<>());

@@ -63,19 +63,19 @@ class RequestRows {
 };
 
 /// Answered requests, by arrival.
-std::vector<std::size_t> answered_by_arrival(const std::vector<AnswerTimes>& answers) {
+std::vector<std::size_t> answered_by_arrival(const AnswerList& answers) {
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < answers.size(); ++i)
-    if (answers[i].last != never) all.push_back(i);
+    if (answers.last(i) != never) all.push_back(i);
   std::stable_sort(all.begin(), all.end(),
-                   [&](std::size_t a, std::size_t b) { return answers[a].sent < answers[b].sent; });
+                   [&](std::size_t a, std::size_t b) { return answers.sent(a) < answers.sent(b); });
   return all;
 }
 
-void put_requests(TraceText& text, const std::vector<AnswerTimes>& answers) {
+void put_requests(TraceText& text, const AnswerList& answers) {
   RequestRows rows;
   for (const std::size_t i : answered_by_arrival(answers)) {
-    const AnswerTimes& a = answers[i];
+    const AnswerTimes a = answers[i];
     const std::int64_t sent = whole_nanoseconds(a.sent), first = whole_nanoseconds(a.first),
                        last = whole_nanoseconds(a.last);
     const TracePlace at{requests_process, rows.of(sent, last)};

@@ -7,13 +7,17 @@ namespace llmcalc {
 
 FleetLoop::FleetLoop(const RequestTraffic& traffic, const ServerWatch& watch)
     : requests_(traffic.requests), watch_(watch), arrivals_(traffic) {
-  run_.answers.resize(requests_.size());
+  run_.answers = AnswerList(requests_.size());
 }
 
 void FleetLoop::add(const Fleet& fleet, const PassTimes& times, const CacheTransfer& from_here) {
   const auto n = static_cast<std::size_t>(fleet.replicas);
-  pools_.push_back({Router(fleet.routing, n), {}, from_here, times.request, std::vector<Ticks>(n), replicas_});
-  for (std::size_t i = 0; i < n; ++i) pools_.back().servers.emplace_back(fleet.server, times, requests_, replicas_++);
+  const auto first = static_cast<std::uint32_t>(servers_.size());
+  pools_.push_back({Router(fleet.routing, n), {}, from_here, times.request, std::vector<Ticks>(n), first});
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto replica = first + static_cast<std::uint32_t>(i);
+    servers_.push_back(&pools_.back().servers.emplace_back(fleet.server, times, requests_, replica));
+  }
 }
 
 ServerRun FleetLoop::run() {
@@ -26,13 +30,8 @@ ServerRun FleetLoop::run() {
   return std::move(run_);
 }
 
-Server& FleetLoop::server(std::uint32_t replica) {
-  Pool& p = pool_of(replica);
-  return p.servers[replica - p.first];
-}
-
 Ticks FleetLoop::next() {
-  while (!ends_.empty() && server(ends_.top().replica).end() != ends_.top().time) ends_.pop();
+  while (!ends_.empty() && servers_[ends_.top().replica]->end() != ends_.top().time) ends_.pop();
   const Ticks passes = ends_.empty() ? never : ends_.top().time;
   return std::min({arrivals_.next(), traveling_.empty() ? never : traveling_.top().time, passes});
 }
@@ -41,13 +40,13 @@ Ticks FleetLoop::next() {
 void FleetLoop::finish_passes(Ticks now) {
   for (; !ends_.empty() && ends_.top().time == now; ends_.pop()) {
     const std::uint32_t replica = ends_.top().replica;
-    if (server(replica).end() == now) finish(replica);
+    if (servers_[replica]->end() == now) finish(replica);
   }
 }
 
 void FleetLoop::start_passes(Ticks now) {
   for (const std::uint32_t replica : changed_) {
-    Server& s = server(replica);
+    Server& s = *servers_[replica];
     if (s.resting()) s.start(now);
     if (s.end() != never) ends_.push({s.end(), replica});
   }
@@ -62,13 +61,13 @@ void FleetLoop::give(Pool& pool, RequestId id, Ticks now, const Progress& progre
 
 void FleetLoop::arrive(Ticks now) {
   const RequestId id = arrivals_.pop();
-  run_.answers[id].sent = now;
+  run_.answers.set_sent(id, now);
   give(pools_.front(), id, now, {});
 }
 
 void FleetLoop::finish(std::uint32_t replica) {
   Pool& p = pool_of(replica);
-  Server& s = server(replica);
+  Server& s = *servers_[replica];
   if (watch_.pass)
     for (std::size_t i = 0; i < s.ranks(); ++i) watch_.pass(s.record(i));
   s.finish(run_, [&](RequestId id) { leave(p, id); });
@@ -77,9 +76,9 @@ void FleetLoop::finish(std::uint32_t replica) {
 
 /// Handles a request that leaves a replica: it is either finished or continues in the second fleet.
 void FleetLoop::leave(Pool& pool, RequestId id) {
-  const AnswerTimes& a = run_.answers[id];
+  const AnswerTimes a = run_.answers[id];
   pool.router.done(a.replica - pool.first);
-  if (&pool != &pools_.back() && requests_[id].generate > 1) return send(pool, id);
+  if (&pool != &pools_.back() && requests_.generate(id) > 1) return send(pool, id);
   run_.end = std::max(run_.end, a.last);
   arrivals_.answered(id, a.last);
   ++answered_;
@@ -89,20 +88,20 @@ void FleetLoop::leave(Pool& pool, RequestId id) {
 /// Sends a request's keys and values, which are complete at the end of the pass. The request's time outside passes
 /// does not delay the transfer, because it is spent on the way to the user.
 void FleetLoop::send(Pool& from, RequestId id) {
-  AnswerTimes& a = run_.answers[id];
+  const AnswerTimes a = run_.answers[id];
   const Ticks computed = a.last - from.request;
   Ticks& sending = from.sending[a.replica - from.first];
-  sending = std::max(sending, computed) + from.transfer.wait + requests_[id].prompt * from.transfer.token;
+  sending = std::max(sending, computed) + from.transfer.wait + requests_.prompt(id) * from.transfer.token;
   run_.presence += sending - computed;
   traveling_.push({sending, id});
-  a.last = never;
+  run_.answers.unset_last(id);
 }
 
 void FleetLoop::land(Ticks now) {
   const RequestId id = traveling_.top().id;
   traveling_.pop();
-  const Ticks token = run_.answers[id].first - pools_.front().request;
-  give(pools_.back(), id, now, {requests_[id].prompt, 1, token});
+  const Ticks token = run_.answers.first(id) - pools_.front().request;
+  give(pools_.back(), id, now, {requests_.prompt(id), 1, token});
 }
 
 /// Calls the watch at every 1024th event.

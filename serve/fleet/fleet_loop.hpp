@@ -41,7 +41,6 @@ class FleetLoop {
   };
 
   Pool& pool_of(std::uint32_t replica) { return pools_[replica < pools_.back().first ? 0 : pools_.size() - 1]; }
-  Server& server(std::uint32_t replica);
   Ticks next();
   void finish_passes(Ticks now);
   void start_passes(Ticks now);
@@ -53,16 +52,16 @@ class FleetLoop {
   void send(Pool& from, RequestId id);
   bool goes_on();
 
-  const std::vector<ServerRequest>& requests_;
+  const RequestList& requests_;
   const ServerWatch& watch_;
   Arrivals arrivals_;
   std::deque<Pool> pools_;
+  std::vector<Server*> servers_;  ///< of all pools, by replica
   std::priority_queue<Traveling, std::vector<Traveling>, std::greater<>> traveling_;
   std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< ends of the replicas' passes; may
                                                                                  ///< contain outdated entries
   std::vector<std::uint32_t> changed_;  ///< replicas with new events, which may start a pass
   ServerRun run_;
-  std::uint32_t replicas_ = 0;
   Count answered_ = 0, times_asked_ = 0;
 };
 

@@ -1,6 +1,9 @@
 #include "serve/times/pass_times.hpp"
 
 #include <algorithm>
+#include <bit>
+
+#include "serve/times/pass_series.hpp"
 
 namespace llmcalc {
 
@@ -15,6 +18,12 @@ PassWork grown(PassWork work, const CoreGrowth& growth, Count n) {
   return work;
 }
 
+namespace {
+
+std::size_t bits_of(Count n) { return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(n))); }
+
+}  // namespace
+
 PassRowTimes::PassRowTimes(const Knots& knots) {
   if (knots.size() == 1) lines_.push_back({knots[0].first, knots[0].second, 0, 0, 1});
   for (std::size_t i = 1; i < knots.size(); ++i) {
@@ -23,18 +32,20 @@ PassRowTimes::PassRowTimes(const Knots& knots) {
     const Ticks rise = knots[i].second - time;
     lines_.push_back({first, time, rise / width, static_cast<Count>(rise % width), width});
   }
+  for (std::size_t i = 0; i < lines_.size(); ++i)
+    for (std::size_t bits = bits_of(2 * lines_[i].first - 1); bits < near_.size(); ++bits)
+      near_[bits] = static_cast<std::uint32_t>(i);
 }
 
 Ticks PassRowTimes::at(Count rows) const {
   if (rows == 0 || lines_.empty()) return 0;
-  auto line = std::upper_bound(lines_.begin(), lines_.end(), rows, [](Count n, const Line& l) { return n < l.first; });
-  if (line == lines_.begin()) return line->time;
-  --line;
-  const Count more = rows - line->first;
-  return line->time + more * line->slope + more * line->rest / line->width;
+  std::size_t i = near_[bits_of(rows)];
+  while (i + 1 < lines_.size() && lines_[i + 1].first <= rows) ++i;
+  const Line& line = lines_[i];
+  if (rows < line.first) return line.time;
+  const Count more = rows - line.first;
+  return line.time + more * line.slope + more * line.rest / line.width;
 }
-
-namespace {
 
 Ticks longest(const CoreTimes& lines, const CoreWork& work) {
   if (work.queries == 0) return 0;
@@ -43,62 +54,27 @@ Ticks longest(const CoreTimes& lines, const CoreWork& work) {
   return t;
 }
 
-/// The sum of n terms first, first + slope, ...
-Ticks series(Ticks first, Ticks slope, Count n) { return n * first + slope * (static_cast<Ticks>(n) * (n - 1) / 2); }
-
-/// The line with the longest time for the given work; among equal lines, the one that grows fastest.
-const CoreRate& leading(const CoreTimes& lines, const CoreWork& work, const CoreWork& growth) {
-  const CoreRate* best = lines.begin();
-  Ticks most = best->at(work);
-  for (const CoreRate& r : lines) {
-    const Ticks time = r.at(work);
-    if (time < most || (time == most && r.slope(growth) <= best->slope(growth))) continue;
-    best = &r;
-    most = time;
-  }
-  return *best;
+Ticks PassTimes::without_cores(const PassWork& w) const {
+  return rows.at(w.rows()) + experts.at(w.expert_rows.value_or(w.rows())) + head.at(w.sampled) + drafts.at(w.drafting) +
+         (w.chunks + w.decoding) * sequence + w.moved_blocks * moved_block;
 }
 
-/// Number of passes, at most n, until another line overtakes the leading line.
-Count until_overtaken(const CoreTimes& lines, const CoreRate& lead, const CoreWork& work, const CoreWork& growth,
-                      Count n) {
-  const Ticks slope = lead.slope(growth), time = lead.at(work);
-  for (const CoreRate& r : lines) {
-    const Ticks faster = r.slope(growth) - slope;
-    if (faster <= 0) continue;
-    const Ticks passes = (time - r.at(work)) / faster + 1;
-    if (passes < n) n = static_cast<Count>(passes);
-  }
-  return n;
-}
-
-/// Time of the attention cores in n passes, each with `growth` more work than the previous pass.
-Ticks cores(const CoreTimes& lines, CoreWork work, const CoreWork& growth, Count n) {
-  if (work.queries == 0 || lines.empty()) return 0;
-  if (n == 1) return longest(lines, work);
-  Ticks sum = 0;
-  while (n > 0) {
-    const CoreRate& lead = leading(lines, work, growth);
-    const Count some = until_overtaken(lines, lead, work, growth, n);
-    sum += series(lead.at(work), lead.slope(growth), some);
-    work += some * growth;
-    n -= some;
-  }
+Ticks PassTimes::without_decodes(const PassWork& w) const {
+  Ticks sum = without_cores(w);
+  for (std::size_t i = 0; i < reach_kinds; ++i) sum += longest(prompts[i], w.prompts[i]);
   return sum;
 }
-
-}  // namespace
 
 Ticks PassTimes::passes(const PassWork& w, const CoreGrowth& growth, Count n) const {
-  Ticks each = rows.at(w.rows()) + experts.at(w.expert_rows.value_or(w.rows())) + head.at(w.sampled) +
-               drafts.at(w.drafting) + (w.chunks + w.decoding) * sequence + w.moved_blocks * moved_block;
-  if (measured) return n * each + measured->passes(w, growth, n);
-  for (std::size_t i = 0; i < reach_kinds; ++i) each += longest(prompts[i], w.prompts[i]);
-  Ticks sum = n * each;
-  for (std::size_t i = 0; i < reach_kinds; ++i) sum += cores(decodes[i], w.decodes[i], growth[i], n);
-  return sum;
+  if (measured) return n * without_cores(w) + measured->passes(w, growth, n);
+  return PassSeries(*this, w, growth).passes(n);
 }
 
-Ticks PassTimes::pass(const PassWork& work) const { return passes(work, {}, 1); }
+Ticks PassTimes::pass(const PassWork& w) const {
+  if (measured) return passes(w, {}, 1);
+  Ticks sum = without_decodes(w);
+  for (std::size_t i = 0; i < reach_kinds; ++i) sum += longest(decodes[i], w.decodes[i]);
+  return sum;
+}
 
 }  // namespace llmcalc

@@ -82,6 +82,8 @@ class PassRowTimes {
     Count rest, width;
   };
   std::vector<Line> lines_;
+  std::array<std::uint32_t, 64> near_{};  ///< by number of bits of the rows: the last line that begins at or below
+                                          ///< every such number
 };
 
 /// A duration linear in core work: attoseconds, and attoseconds per query, key and pair.
@@ -93,6 +95,7 @@ struct CoreRate {
 };
 /// Time as the maximum of at most four linear functions of the work: compute, memory, a floor. Zero without work.
 using CoreTimes = InplaceVector<CoreRate, 4>;
+Ticks longest(const CoreTimes& lines, const CoreWork& work);
 
 /// Durations of attention cores that linear functions (CoreTimes) do not describe, such as measured durations.
 class MeasuredCores {
@@ -119,6 +122,9 @@ struct PassTimes {
   Ticks request = 0;      ///< time per request outside passes; delays no other request
 
   Ticks pass(const PassWork& work) const;
+  /// Duration of a pass without attention cores, and without the cores of decoding sequences.
+  Ticks without_cores(const PassWork& work) const;
+  Ticks without_decodes(const PassWork& work) const;
   /// Duration of `n` >= 1 consecutive passes: the first with `work`, each later pass with `growth` more decoding core
   /// work.
   Ticks passes(const PassWork& work, const CoreGrowth& growth, Count n) const;

@@ -88,6 +88,12 @@ TEST_CASE("impossible serving limits are rejected", "[serve][cli]") {
       "validate; 'llmcalc serve --help-all' lists all options");
 }
 
+TEST_CASE("a CSV log without requests is rejected, and missing cells before any value", "[serve][cli]") {
+  refused_log("none.csv", columns, ": expected a line of column names and lines of numbers, got no numbers");
+  refused_log("cells.csv", columns + "0,x,1\n1,2\n",
+              ", line 3: expected 3 cells, one per column of arrival, prompt, generated, got 2");
+}
+
 TEST_CASE("the error for an unreadable log states the line number", "[serve][cli]") {
   refused_log("empty.jsonl", "\n\n", " is empty; expected one request per line");
   refused_log("order.csv", columns + "2,10,10\n1,10,10\n",

@@ -23,7 +23,7 @@ TEST_CASE("the prompt engine returns the first token, and the other tokens follo
           "[serve][disaggregated]") {
   const RequestTraffic t{.requests = {request(10, 4)}};
   const ServerRun run = run_of(pools(1, 1, {.wait = one_second / 2, .token = one_second / 20}), t);
-  const AnswerTimes& a = run.answers[0];
+  const AnswerTimes a = run.answers[0];
   CHECK(a.first == 2 * one_second);
   // 0.5 s + 10 x 0.05 s; a pass that processes one token like a prompt (1.1 s) gives the second token; then 1 s each
   CHECK(a.last == 6 * one_second + one_second / 10);

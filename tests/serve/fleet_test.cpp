@@ -58,7 +58,7 @@ TEST_CASE("if prompts are scheduled first, decoding waits for the pass of a prom
 
 TEST_CASE("a fixed batch begins after the previous batch has ended", "[serve]") {
   RequestTraffic t = alike(3, 3, 10, 5);
-  t.requests[0].generate = 2;
+  t.requests.set(0, request(10, 2));
   const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
   const ServerRun run = serve(with(fixed), even_times(), t);
   CHECK(tenths(run.answers[0]) == Tenths{30, 40});
@@ -79,7 +79,7 @@ TEST_CASE("if cache blocks run out, the newest sequence is preempted and recompu
   // the first is done.
   const SchedulerRules rules{.block_tokens = 4, .blocks = 5};
   RequestTraffic t = alike(2, 2, 8, 8);
-  t.requests[1].prompt = 7;
+  t.requests.set(1, request(7, 8));
   const ServerRun run = serve(with(rules), even_times(), t);
   CHECK(run.answers[0].preemptions == 0);
   CHECK(run.answers[1].preemptions == 1);

@@ -7,7 +7,7 @@ namespace llmcalc::test {
 void PlainServer::send_first() {
   Count begun = 0;
   for (std::size_t i = 0; i < due_.size(); ++i) {
-    const ServerRequest& r = traffic_.requests[i];
+    const ServerRequest r = traffic_.requests[i];
     if (r.after == no_request && (traffic_.users == 0 || begun++ < traffic_.users)) due_[i] = ticks(r.at);
   }
 }
@@ -140,7 +140,7 @@ void PlainServer::preempt(std::size_t i) {
 void PlainServer::admit() {
   while (!waiting_.empty() && budget_ > 0 && static_cast<Count>(running_.size()) < rules_.sequences) {
     Sequence s = waiting_.front();
-    const ServerRequest& r = request(s);
+    const ServerRequest r = request(s);
     Chain *first = s.computed == 0 ? prefix(s) : nullptr, *second = s.computed == 0 ? own(s) : nullptr;
     const Count most = (tokens(s) - 1) / rules_.block_tokens, g = std::max<Count>(1, rules_.whole_groups);
     const Count before = first == nullptr ? 0 : r.prefix_tokens / rules_.block_tokens;

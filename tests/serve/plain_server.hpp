@@ -41,7 +41,7 @@ class PlainServer {
     Random random{0};
   };
 
-  const ServerRequest& request(const Sequence& s) const { return traffic_.requests[s.id]; }
+  ServerRequest request(const Sequence& s) const { return traffic_.requests[s.id]; }
   Count tokens(const Sequence& s) const { return request(s).prompt + s.generated; }
   bool decodes(const Sequence& s) const { return s.decoding; }
   Count drafts(const Sequence& s) const { return decodes(s) ? rules_.speculation.length : 0; }

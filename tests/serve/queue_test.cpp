@@ -76,7 +76,7 @@ TEST_CASE("the simulation loses no request or token, and the cache never exceeds
   const ServerRun run = serve(tight(), even_times(), t);
   Count tokens = 0, preempted = 0;
   for (std::size_t i = 0; i < t.requests.size(); ++i) {
-    const AnswerTimes& a = run.answers[i];
+    const AnswerTimes a = run.answers[i];
     CHECK(a.sent < a.first);
     CHECK((a.first < a.last) == (t.requests[i].generate > 1));
     CHECK(a.last != never);

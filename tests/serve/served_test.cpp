@@ -81,7 +81,7 @@ TEST_CASE("a summary of a run matches a hand count", "[serve][served]") {
 TEST_CASE("closed-loop rates are measured over the interval in which all users send requests", "[serve][served]") {
   // One user, requests of 2 + 1 + 1 = 4 s and 6 s of think time: one answer every 10 s, at 4, 14 ... 94 s.
   RequestTraffic t{.requests = std::vector<ServerRequest>(10, request(10, 3, Seconds(6))), .users = 1};
-  t.requests.front().at = Seconds(0);
+  t.requests.set_at(0, Seconds(0));
   const ServerRun run = serve({}, even_times(), t);
   const Served s = served(run, t, 1, {.first_token = Seconds(1)});
   CHECK(s.requests == 10);

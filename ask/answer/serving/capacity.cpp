@@ -16,9 +16,9 @@
 namespace llmcalc {
 namespace {
 
-constexpr double capacity_step = 1.02;  ///< rates within this ratio count as equal
+constexpr double capacity_step = 1.02;  ///< rates closer than this count as equal
 
-/// Number of shared-prefix tokens served from the cache.
+/// Number of shared-prefix tokens that are served from the cache.
 double saved_of_prefix(const SchedulerRules& rules, Count tokens) {
   return real(shared_blocks(rules, tokens) / std::max<Count>(1, rules.whole_groups) * rules.block_tokens);
 }
@@ -43,12 +43,10 @@ struct FleetPart {
   }
 };
 
-/// Repeats the traffic's requests until there are `n`. Arrivals are Poisson, scaled to exactly the given mean rate,
-/// so that requests do not run in lockstep. Later turns of a session still wait for the previous answer.
-ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Count n, std::uint64_t draw = 0) {
-  ChainId sessions = 0;
-  for (const ServerRequest& q : given)
-    if (q.session != no_chain) sessions = std::max(sessions, q.session + 1);
+/// Repeats the traffic's requests up to `n`, with Poisson arrivals scaled to exactly the given mean rate, so that
+/// requests do not run in lockstep. Turns follow the answers that they wait for. `sessions`: number of the traffic's
+/// sessions.
+ServingTraffic at_rate(const RequestList& given, ChainId sessions, double rate, Count n, std::uint64_t draw = 0) {
   ServingTraffic all;
   Random random(draw);
   double drawn = 0;
@@ -62,28 +60,33 @@ ServingTraffic at_rate(const std::vector<ServerRequest>& given, double rate, Cou
       q.at = Seconds(drawn += exponential(random) / rate);
     all.requests.requests.push_back(q);
   }
-  for (ServerRequest& q : all.requests.requests)
-    if (q.after == no_request) q.at = real(n) / rate / drawn * q.at;
+  RequestList& made = all.requests.requests;
+  for (std::size_t i = 0; i < made.size(); ++i)
+    if (made.after(i) == no_request) made.set_at(i, real(n) / rate / drawn * made.at(i));
   return all;
 }
 
-/// Mean number of requests per session, rounded up; 1 without sessions.
-Count mean_turns(const std::vector<ServerRequest>& all) {
-  Count requests = 0;
+/// Number of sessions.
+ChainId count_sessions(const RequestList& all) {
   ChainId sessions = 0;
-  for (const ServerRequest& q : all) {
-    if (q.session == no_chain) continue;
-    ++requests;
-    sessions = std::max(sessions, q.session + 1);
-  }
-  return requests == 0 ? 1 : ceil_div(requests, sessions);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all.session(i) != no_chain) sessions = std::max(sessions, all.session(i) + 1);
+  return sessions;
 }
 
-/// Requests answered in the middle half of a run, counted between two completions. Requests that complete exactly at
-/// the end of the interval count, and those exactly at its start do not.
+/// Mean number of requests per session, rounded up; 1 without sessions.
+Count mean_turns(const RequestList& all, ChainId sessions) {
+  if (sessions == 0) return 1;
+  Count requests = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) requests += all.session(i) != no_chain ? 1 : 0;
+  return ceil_div(requests, sessions);
+}
+
+/// Requests answered in the middle half of a run, counted between two completions: of requests that complete at the
+/// same time, those at the end of the interval count and those at its start do not.
 ServingCapacity middle_half(const ServerRun& run, double parts) {
   std::vector<Ticks> ends;
-  for (const AnswerTimes& a : run.answers) ends.push_back(a.last);
+  for (std::size_t i = 0; i < run.answers.size(); ++i) ends.push_back(run.answers.last(i));
   std::sort(ends.begin(), ends.end());
   const Ticks from = ends[ends.size() / 4], to = ends[ends.size() * 3 / 4];
   if (from == to) return {static_cast<Count>(ends.size()), seconds(ends.back()), parts};
@@ -97,11 +100,12 @@ class CapacityTrial {
   CapacityTrial(const Request& r, const ServingEngine& e, const ServingTraffic& traffic)
       : engine_(e),
         traffic_(traffic),
-        sessions_(has_sessions(traffic.requests.requests)),
-        turns_(mean_turns(traffic.requests.requests)),
-        part_(r, sessions_) {}
+        mean_(mean_load(traffic)),
+        sessions_(count_sessions(traffic.requests.requests)),
+        turns_(mean_turns(traffic.requests.requests, sessions_)),
+        part_(r, sessions_ > 0) {}
 
-  /// Throughput under a load of about 1.5 times the capacity, whatever rate is tried first.
+  /// Throughput under a load about 1.5 times the capacity, independent of the first rate tried.
   ServingCapacity saturated() const {
     constexpr int tries = 16;
     constexpr double beyond = 1.5, least = 1.4, most = 1.6;
@@ -115,20 +119,20 @@ class CapacityTrial {
     }
     return c;
   }
-  /// Whether the queue grows at this rate. With sessions: whether it ever gets long, which evicts cached tokens that
-  /// later turns need.
+  /// Whether the queue grows at a rate. With sessions: whether it ever gets long, which evicts cached tokens that later
+  /// turns need.
   bool grows(double rate) const {
     constexpr std::uint64_t draws = 3;
-    if (!sessions_) return queue_growth(run(rate, tell(rate))) > 0;
+    if (!sessions()) return queue_growth(run(rate, tell(rate))) > 0;
     bool lost = false;
     for (std::uint64_t draw = 0; draw < draws && !lost; ++draw) lost = thrashes(rate, draw);
     return lost;
   }
-  bool sessions() const { return sessions_; }
+  bool sessions() const { return sessions_ > 0; }
   /// Share of prompt tokens that are cached at this rate; absent without sessions.
   std::optional<double> cached(double rate) const {
-    if (!sessions_) return std::nullopt;
-    const ServingTraffic more = at_rate(traffic_.requests.requests, rate, tell(rate));
+    if (!sessions()) return std::nullopt;
+    const ServingTraffic more = at_rate(traffic_.requests.requests, sessions_, rate, tell(rate));
     return served_of(part_.request, more, plain_run(part_.request, engine_, more)).cached;
   }
   /// Highest rate without queue growth, by bisection between `low` (no growth) and `high` (growth).
@@ -144,12 +148,12 @@ class CapacityTrial {
   /// Initial rate for the subset, from the limits of a pass.
   double guess() const {
     const Fleet one{.server = engine_.rules, .replicas = serving_engines(part_.request)};
-    SteadyLoad load = mean_load(traffic_);
+    SteadyLoad load = mean_;
     load.cached = std::min(saved_of_prefix(engine_.rules.scheduler, load.shared), load.prompt - 1);
     return steady_state(one, engine_.times, load).capacity;
   }
   ServerRun run(double rate, Count n, std::uint64_t draw = 0, const ServerWatch& watch = {}) const {
-    const ServingTraffic more = at_rate(traffic_.requests.requests, rate, n, draw);
+    const ServingTraffic more = at_rate(traffic_.requests.requests, sessions_, rate, n, draw);
     return plain_run(part_.request, engine_, more, watch);
   }
   /// grows() for sessions. A long queue evicts their cached tokens, and then persists if arrivals exceed the
@@ -174,24 +178,24 @@ class CapacityTrial {
   Count tell(double rate) const {
     constexpr Count few = 12'000, most = 60'000, lives = 4;
     const Count n = std::max(few, enough(rate));
-    return sessions_ ? std::clamp(mul(lives * turns_, enough(rate)), n, std::max(n, most)) : n;
+    return sessions() ? std::clamp(mul(lives * turns_, enough(rate)), n, std::max(n, most)) : n;
   }
   /// Number of requests in 16 rounds. A round is all requests in progress plus those of thinking users.
   Count enough(double rate) const {
     constexpr Count rounds = 16, fewest = 4000, most = 60'000;
     const SchedulerRules& rules = engine_.rules.scheduler;
-    const SteadyLoad mean = mean_load(traffic_);
-    const auto tokens = static_cast<Count>(mean.prompt + mean.generate);
-    const Count in_progress = mul(std::max<Count>(1, most_sequences(rules, engine_.times.reach, tokens, mean.shared)),
+    const auto tokens = static_cast<Count>(mean_.prompt + mean_.generate);
+    const Count in_progress = mul(std::max<Count>(1, most_sequences(rules, engine_.times.reach, tokens, mean_.shared)),
                                   engine_.rules.ranks, serving_engines(part_.request));
-    const double thinking = sessions_ ? std::min(rate * part_.request.serving.think.value, real(most)) : 0;
+    const double thinking = sessions() ? std::min(rate * part_.request.serving.think.value, real(most)) : 0;
     return std::clamp(mul(rounds, in_progress + static_cast<Count>(thinking)), fewest, most);
   }
 
   const ServingEngine& engine_;
   const ServingTraffic& traffic_;
-  bool sessions_;
-  Count turns_;  ///< mean number of requests per session
+  SteadyLoad mean_;
+  ChainId sessions_;  ///< number of sessions
+  Count turns_;       ///< mean number of requests per session
   FleetPart part_;
 };
 
@@ -225,10 +229,11 @@ bool ServingCapacity::depends_on_queue() const {
 double queue_growth(const ServerRun& run) {
   Ticks first = never, last = 0;
   Count came = 0;
-  for (const AnswerTimes& a : run.answers) {
-    if (a.sent == never) continue;
-    first = std::min(first, a.sent);
-    last = std::max(last, a.sent);
+  for (std::size_t i = 0; i < run.answers.size(); ++i) {
+    const Ticks sent = run.answers.sent(i);
+    if (sent == never) continue;
+    first = std::min(first, sent);
+    last = std::max(last, sent);
     ++came;
   }
   if (came < 2 || last == first) return 0;

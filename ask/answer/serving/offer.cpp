@@ -23,16 +23,15 @@
 namespace llmcalc {
 namespace {
 
-constexpr Count most_ranks = 16;  ///< upper limit on the ranks of one engine
-constexpr Count most_stages = 4;  ///< upper limit: more stages add stalls, and tensor-parallel ranks provide the same
-                                  ///< memory
+constexpr Count most_ranks = 16;  ///< ranks of one engine
+constexpr Count most_stages = 4;  ///< more stages add stalls, and tensor-parallel ranks provide the same memory
 
 Request with_option(Request r, std::string_view flag, Count n) {
   give(r, *find_option(flag), std::to_string(n));
   return r;
 }
 
-/// Layout with tensor-parallel attention and whole experts on each rank. Between the two, tokens are sharded.
+/// Layout with tensor-parallel attention and whole experts on each rank; tokens are sharded between the two.
 Request with_whole_experts(const Request& r, Count n) {
   Request one = with_option(with_option(with_option(r, "--tp", n), "--ep", n), "--etp", 1);
   give(one, *find_option("--sp"), "");
@@ -48,16 +47,17 @@ bool joins_by_pcie(const HardwareCard& card) {
   return card.pcie.value > 0 && !levels.empty() && levels[0].bandwidth <= card.pcie;
 }
 
-/// Requests with the lengths of those in the log. They are sent by `users` users, each of whom sends the next request
-/// at once; if `users` is 0, they are sent far apart in time.
+/// Requests with the same lengths as those in the log: sent by `users` who each send the next request at once; if
+/// `users` is 0, sent far apart in time.
 ServingTraffic again(const ServingTraffic& log, Count users, Count n) {
-  constexpr double long_after = 1e5;  // seconds between arrivals
-  const std::vector<ServerRequest>& all = log.requests.requests;
+  constexpr double long_after = 1e5;  // seconds
+  const RequestList& all = log.requests.requests;
   ServingTraffic t;
   t.requests.users = users;
   for (Count i = 0; i < n; ++i) {
-    t.requests.requests.push_back(all[static_cast<std::size_t>(i) % all.size()]);
-    t.requests.requests.back().at = Seconds(users > 0 ? 0 : long_after * real(i));
+    ServerRequest q = all[static_cast<std::size_t>(i) % all.size()];
+    q.at = Seconds(users > 0 ? 0 : long_after * real(i));
+    t.requests.requests.push_back(q);
   }
   return t;
 }
@@ -96,7 +96,7 @@ std::vector<Request> serving_layouts(const Request& r) {
 
 namespace {
 
-/// Results of the first `n` requests of the traffic, each sent long after the one before it.
+/// Results of the first `n` requests of the traffic, each sent long after the previous one.
 Served alone_of(const Request& r, const ServingEngine& e, const ServingTraffic* log, Count n) {
   if (log != nullptr)
     return run_of(r, e, again(*log, 0, std::min(n, static_cast<Count>(log->requests.requests.size()))));
@@ -142,8 +142,7 @@ std::string too_slow(const Request& r, const Served& s) {
 
 namespace {
 
-/// Mean traffic at a rate beyond any capacity. For sessions with several turns, prompts include on average half of
-/// the conversation.
+/// Mean traffic at a rate beyond any capacity. With turns, prompts include on average half of the conversation.
 SteadyLoad full_load(const Request& r) {
   constexpr double beyond = 1e300;
   const ServingInputs& v = r.serving;
@@ -175,7 +174,7 @@ Count least_engines(const Request& r, const ServingEngine& e) {
   return std::max<Count>(1, static_cast<Count>(std::ceil(std::min(engines, most))));
 }
 
-/// Fills in the speed of an uncontended request, and the lower bound on the number of engines.
+/// Fills in the speed of a request without contention, and the lower bound on the number of engines.
 void look_at(ServingOffer& offer) {
   const Request& r = offer.request;
   offer.engine = serving_engine(r);
@@ -196,7 +195,7 @@ void look_at(ServingOffer& offer) {
 ServingOffer serving_offer(const Request& r) {
   ServingOffer offer;
   offer.request = r;
-  settle(offer.request);  // the engine and its rates depend on the layout
+  settle(offer.request);  // engine and rates depend on the layout
   try {
     check(offer.request);
     offer.possible = true;

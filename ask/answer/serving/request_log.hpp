@@ -19,9 +19,9 @@
 namespace llmcalc {
 
 struct RequestLog {
-  std::vector<ServerRequest> requests;  ///< requests in order; the first arrives at time 0
-  std::vector<std::size_t> lines;       ///< line number of each request, from 1
-  std::vector<std::string> unused;      ///< ignored keys or columns
+  RequestList requests;              ///< the first arrives at 0
+  std::vector<std::uint32_t> lines;  ///< line number of each request, from 1
+  std::vector<std::string> unused;   ///< ignored keys or columns
 };
 
 /// `where` names the text in errors. Throws InputError, with the line, for an empty log, for a field that is missing,

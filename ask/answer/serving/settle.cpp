@@ -52,7 +52,7 @@ double promise(const ServingOffer& o) {
 Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffic>& log) {
   ChainId sessions = v.turns > 1 ? 1 : 0, prefixes = 0;
   if (log)
-    for (const ServerRequest& q : log->requests.requests) {
+    for (const ServerRequest q : log->requests.requests) {
       if (q.session != no_chain) sessions = 1;
       if (q.prefix != no_chain) prefixes = std::max(prefixes, q.prefix + 1);
     }
@@ -64,13 +64,13 @@ Routing planned_router(const ServingInputs& v, const std::optional<ServingTraffi
 /// Modeling and Analysis", section 9.5.3).
 class MetShare {
  public:
-  void add(const Slo& slo, const ServerRun& run, const std::vector<ServerRequest>& all) {
+  void add(const Slo& slo, const ServerRun& run, const RequestList& all) {
     constexpr std::size_t batches = 10;
     const std::size_t n = std::min(batches, all.size());
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t from = i * all.size() / n, to = (i + 1) * all.size() / n;
       Count met = 0;
-      for (std::size_t id = from; id < to; ++id) met += meets(slo, run.answers[id], all[id]);
+      for (std::size_t id = from; id < to; ++id) met += meets(slo, run.answers[id], all.generate(id));
       const double share = real(met) / static_cast<double>(to - from);
       sum_ += share;
       squares_ += share * share;

@@ -9,18 +9,18 @@
 namespace llmcalc {
 namespace {
 
-double mean_of(const std::vector<ServerRequest>& all, Count ServerRequest::*tokens) {
+double mean_of(const RequestList& all, Count (RequestList::*tokens)(std::size_t) const) {
   double sum = 0;
-  for (const ServerRequest& r : all) sum += real(r.*tokens);
+  for (std::size_t i = 0; i < all.size(); ++i) sum += real((all.*tokens)(i));
   return sum / static_cast<double>(all.size());
 }
 
-/// Ratio of the variance to the squared mean.
+/// Ratio of the variance to the squared mean of value(0), value(1), ... for all requests.
 template <class Value>
-double variation_of(const std::vector<ServerRequest>& all, const Value& value) {
+double variation_of(const RequestList& all, const Value& value) {
   double sum = 0, squares = 0;
-  for (const ServerRequest& r : all) {
-    const double x = real(value(r));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double x = real(value(i));
     sum += x;
     squares += x * x;
   }
@@ -29,23 +29,23 @@ double variation_of(const std::vector<ServerRequest>& all, const Value& value) {
 }
 
 /// Number of tokens in the prefix that all prompts share.
-Count shared_by_all(const std::vector<ServerRequest>& all) {
-  Count tokens = all.front().prefix_tokens;
-  for (const ServerRequest& r : all) {
-    if (r.prefix == no_chain || r.prefix != all.front().prefix) return 0;
-    tokens = std::min(tokens, r.prefix_tokens);
+Count shared_by_all(const RequestList& all) {
+  Count tokens = all.prefix_tokens(0);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all.prefix(i) == no_chain || all.prefix(i) != all.prefix(0)) return 0;
+    tokens = std::min(tokens, all.prefix_tokens(i));
   }
   return tokens;
 }
 
 /// Variation of prompt lengths without prefixes; 0 for sessions, whose new tokens have an unknown variation.
-double prompt_variation_of(const std::vector<ServerRequest>& all) {
+double prompt_variation_of(const RequestList& all) {
   if (has_sessions(all)) return 0;
-  return variation_of(all, [](const ServerRequest& r) { return r.prompt - r.prefix_tokens; });
+  return variation_of(all, [&](std::size_t i) { return all.prompt(i) - all.prefix_tokens(i); });
 }
 
 /// Requests per second of a log.
-double rate_of(const std::vector<ServerRequest>& log) {
+double rate_of(const RequestList& log) {
   const double span = log.back().at.value - log.front().at.value;
   return span > 0 ? static_cast<double>(log.size() - 1) / span : 0;
 }
@@ -64,16 +64,18 @@ Sessions sessions_of(const Request& r, const SteadyLoad& load) {
 
 }  // namespace
 
-bool has_sessions(const std::vector<ServerRequest>& all) {
-  return std::any_of(all.begin(), all.end(), [](const ServerRequest& q) { return q.session != no_chain; });
+bool has_sessions(const RequestList& all) {
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all.session(i) != no_chain) return true;
+  return false;
 }
 
 SteadyLoad mean_load(const ServingTraffic& traffic) {
-  const std::vector<ServerRequest>& all = traffic.requests.requests;
-  return {.prompt = mean_of(all, &ServerRequest::prompt),
-          .generate = mean_of(all, &ServerRequest::generate),
+  const RequestList& all = traffic.requests.requests;
+  return {.prompt = mean_of(all, &RequestList::prompt),
+          .generate = mean_of(all, &RequestList::generate),
           .shared = shared_by_all(all),
-          .variation = variation_of(all, [](const ServerRequest& r) { return r.generate; }),
+          .variation = variation_of(all, [&](std::size_t i) { return all.generate(i); }),
           .prompt_variation = prompt_variation_of(all)};
 }
 

@@ -17,7 +17,7 @@ SteadyState steady_state_of(const Request& r, const ServingEngine& e, const Serv
                             const Served& served, std::optional<double> cached_at_capacity);
 
 /// Whether some requests belong to a session.
-bool has_sessions(const std::vector<ServerRequest>& all);
+bool has_sessions(const RequestList& all);
 /// Mean lengths of the traffic, their variation, and the prefix that all prompts share. The caller sets the rate and
 /// the cached tokens.
 SteadyLoad mean_load(const ServingTraffic& traffic);

@@ -18,8 +18,7 @@ bool is_saved(const Request& r, const ServingEngine& e, double load) {
   Request one = with_load(r, load);
   if (one.serving.requests) one.serving.requests = std::min(*one.serving.requests, most_of_a_trial);
   ServingTraffic traffic = serving_traffic(one, e);
-  std::vector<ServerRequest>& all = traffic.requests.requests;
-  all.resize(std::min(all.size(), static_cast<std::size_t>(most_of_a_trial)));
+  traffic.requests.requests.keep_first(static_cast<std::size_t>(most_of_a_trial));
   return !run_within_slo(one, e, traffic).stopped;
 }
 
@@ -42,11 +41,11 @@ bool keeps_slo(const Request& r, const Served& s) { return s.requests > 0 && 100
 
 ServerRun run_within_slo(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
                          const GoesOn& goes_on) {
-  const std::vector<ServerRequest>& all = traffic.requests.requests;
+  const RequestList& all = traffic.requests.requests;
   const Slo slo = slo_of(r);
   double met = real(static_cast<Count>(all.size()));
   const auto note = [&](RequestId id, const AnswerTimes& a) {
-    if (!meets(slo, a, all[id])) --met;
+    if (!meets(slo, a, all.generate(id))) --met;
     return 100 * (met / real(static_cast<Count>(all.size()))) >= r.serving.percentile;
   };
   return plain_run(r, e, traffic, {.goes_on = goes_on, .answered = note});

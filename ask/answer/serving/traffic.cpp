@@ -115,7 +115,7 @@ void spread_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
     at.emplace_back(std::max(0.0, moment - think) + think * exponential(random));
   }
   std::sort(at.begin(), at.end());
-  for (std::size_t i = 0; i < at.size(); ++i) t.requests[i].at = at[i];
+  for (std::size_t i = 0; i < at.size(); ++i) t.requests.set_at(i, at[i]);
 }
 
 RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e, const std::function<bool()>& goes_on) {
@@ -147,13 +147,15 @@ RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e, const std
 }
 
 /// Truncates requests longer than the engine's limit: the prompt, and the answer too if that does not suffice.
-Count cut_to(Count most, std::vector<ServerRequest>& requests) {
+Count cut_to(Count most, RequestList& requests) {
   Count cut = 0;
-  for (ServerRequest& q : requests) {
-    if (add(q.prompt, q.generate) <= most) continue;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (add(requests.prompt(i), requests.generate(i)) <= most) continue;
+    ServerRequest q = requests[i];
     q.generate = std::min(q.generate, most - 1);
     q.prompt = most - q.generate;
     q.prefix_tokens = std::min(q.prefix_tokens, q.prompt);
+    requests.set(i, q);
     ++cut;
   }
   return cut;
@@ -161,18 +163,15 @@ Count cut_to(Count most, std::vector<ServerRequest>& requests) {
 
 /// Drops all but the first requests, so that a stopped run ends within a second. The rest is not needed, because a
 /// request waits only for earlier ones.
-void keep_first(std::vector<ServerRequest>& requests) {
-  constexpr std::size_t most = 65536;
-  if (requests.size() > most) requests.resize(most);
-}
+void keep_first(RequestList& requests) { requests.keep_first(65536); }
 
 void refuse_long(const RequestLog& log, const Request& r, Count most) {
   for (std::size_t i = 0; i < log.requests.size(); ++i) {
-    const ServerRequest& q = log.requests[i];
-    if (add(q.prompt, q.generate) <= most) continue;
+    const Count prompt = log.requests.prompt(i), generate = log.requests.generate(i);
+    if (add(prompt, generate) <= most) continue;
     const bool by_model = most == r.model.arch.context;
     throw InputError(fmt::format("{}, line {}: prompt and answer have {} tokens, but {} {}", r.serving.log,
-                                 log.lines[i], q.prompt + q.generate,
+                                 log.lines[i], prompt + generate,
                                  by_model ? r.model.name + " supports at most" : "the KV cache fits at most", most));
   }
 }

@@ -1,0 +1,131 @@
+#include "ask/answer/serving/csv_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "ask/answer/serving/log_reader.hpp"
+#include "text/csv.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr std::size_t no_field = log_fields.size();
+
+/// The field of each column, or `no_field`.
+using ColumnFields = std::vector<std::size_t>;
+
+/// The fields of a table's columns. Throws InputError if a required column is missing.
+ColumnFields fields_of(const CsvTable& table, const std::string& where, RequestLog& log) {
+  for (const char* needed : {"arrival", "prompt", "generated"}) table.column(needed);
+  ColumnFields all;
+  for (const std::string& name : table.columns()) {
+    all.push_back(static_cast<std::size_t>(std::find(log_fields.begin(), log_fields.end(), name) - log_fields.begin()));
+    if (all.back() == no_field) note_unused(log, name, where);
+  }
+  return all;
+}
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+std::string_view without_spaces(std::string_view cell) {
+  while (!cell.empty() && is_space(cell.front())) cell.remove_prefix(1);
+  while (!cell.empty() && is_space(cell.back())) cell.remove_suffix(1);
+  return cell;
+}
+
+/// TextLines of a text, numbered from 1, without surrounding spaces.
+class TextLines {
+ public:
+  explicit TextLines(std::string_view text) : rest_(text) {}
+  /// Advances to the next line that is not blank. Returns false at the end of the text.
+  bool next() {
+    while (!rest_.empty()) {
+      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+      line_ = without_spaces(rest_.substr(0, end));
+      rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      ++number_;
+      if (!line_.empty()) return true;
+    }
+    return false;
+  }
+  std::string_view line() const { return line_; }
+  std::size_t number() const { return number_; }
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_, line_;
+  std::size_t number_ = 0;
+};
+
+/// Assigns the cells of a line to fields. Returns whether there is a cell for each column.
+bool split(std::string_view line, const ColumnFields& fields, LoggedLine& logged) {
+  const char *at = line.data(), *const end = at + line.size();
+  for (std::size_t column = 0; column < fields.size(); ++column) {
+    const char* const begin = at;
+    while (at != end && *at != ',') ++at;
+    const std::string_view cell = without_spaces({begin, static_cast<std::size_t>(at - begin)});
+    if (fields[column] != no_field) logged.fields[fields[column]] = cell;
+    const bool last = column + 1 == fields.size();
+    if ((at == end) != last) return false;
+    if (!last) ++at;
+  }
+  return true;
+}
+
+/// Reads a text without quotes line by line. Returns false if there are no requests, or if a line lacks cells or has
+/// too many.
+bool read_plain(std::string_view text, const std::string& where, RequestLog& log) {
+  TextLines lines(text);
+  lines.next();
+  const std::string_view names = text.substr(0, text.size() - lines.rest().size());
+  TextLines first = lines;
+  if (!first.next()) return false;
+  const ColumnFields fields = fields_of(CsvTable(fmt::format("{}{}", names, first.line()), where), where, log);
+  const auto rows = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  log.requests.reserve(rows);
+  log.lines.reserve(rows);
+  LogReader reader(log);
+  while (lines.next()) {
+    LoggedLine line{where, lines.number()};
+    if (!split(lines.line(), fields, line)) return false;
+    reader.add(line);
+  }
+  return true;
+}
+
+void read_table(const CsvTable& table, const std::string& where, RequestLog& log) {
+  const ColumnFields fields = fields_of(table, where, log);
+  LogReader reader(log);
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    LoggedLine line{where, table.line(row)};
+    for (std::size_t column = 0; column < fields.size(); ++column)
+      if (fields[column] != no_field) line.fields[fields[column]] = table.text(row, column);
+    reader.add(line);
+  }
+}
+
+}  // namespace
+
+void note_unused(RequestLog& log, const std::string& name, const std::string& where) {
+  for (const std::string_view field : log_fields)
+    if (edits_within(2, lower(name), field) <= 2)
+      throw InputError(fmt::format("{}: unknown field {}, did you mean {}?", where, in_quotes(name), in_quotes(field)));
+  if (std::find(log.unused.begin(), log.unused.end(), name) == log.unused.end()) log.unused.push_back(name);
+}
+
+/// A text that cannot be read line by line, because it has quotes or errors, is read as a table, which checks all lines
+/// before any value.
+void read_csv_log(std::string_view text, const std::string& where, RequestLog& log) {
+  try {
+    if (text.find('"') == std::string_view::npos && read_plain(text, where, log)) return;
+  } catch (const InputError&) {
+  }
+  log = {};
+  read_table(CsvTable(text, where), where, log);
+}
+
+}  // namespace llmcalc
