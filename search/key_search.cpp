@@ -146,7 +146,7 @@ bool KeySearch::exceeds_memory() {
   return true;
 }
 
-/// The current key with a number of stages and the smallest micro-batch.
+/// The current key, with the given number of stages and the smallest micro-batch.
 Candidate KeySearch::any_micro_batch(Count stages) const {
   Candidate any = key_;
   any.pp = stages;

@@ -76,7 +76,7 @@ struct ServerStart {
   std::optional<double> concurrency{};        ///< requests of max_model_len tokens that fit in the cache
   std::optional<LoggedBytes> cache_needed{};  ///< cache that one request needs, if the start failed for lack of cache
   std::optional<Count> longest{};             ///< tokens of the longest request that fits, as the server reports it
-  std::optional<ServerFailure> failure{};     ///< failure of the start; cleared by a later success
+  std::optional<ServerFailure> failure{};     ///< startup failure; cleared if a later attempt succeeds
   bool estimated = false;                     ///< whether `memory` is the server's estimate before loading
   Count workers = 0;  ///< number of processes or devices that logged their memory; only the first one's is kept
   /// Cache size in tokens: as logged, or blocks times the stated or derived block size (default 16).

@@ -177,7 +177,7 @@ TEST_CASE("the experts of a training row may also use the keys of inference rows
         "dense layers [3,7] are not the first layers");
 }
 
-TEST_CASE("an unknown optimizer is replaced by one with equally many states", "[training-reading]") {
+TEST_CASE("an unknown optimizer is replaced by one with the same number of states", "[training-reading]") {
   TrainingRow row = file_of(vocabulary).training.at(0);
   const auto with = [&](const char* optimizer) {
     row.optimizer = optimizer;

@@ -59,7 +59,7 @@ Count& part_of(Parameters& p, const std::string& name) {
   return p.mlp;
 }
 
-/// A one-row matrix per channel, which is not factored.
+/// Whether a weight is a depthwise convolution kernel, which Adafactor does not factor.
 bool is_convolution(const std::string& name) { return name.ends_with("_conv.weight") || name == "conv.core.weight"; }
 
 /// Number of layers that multiply by a weight: the weight's own layer and the layers that repeat it.

@@ -96,7 +96,8 @@ TEST_CASE("a header that is not plain is read by the general reader", "[safetens
   }
 }
 
-TEST_CASE("a damaged header is not plain, and the general reader states the error", "[safetensors]") {
+TEST_CASE("the plain-header reader declines a malformed header, and the general reader reports the error",
+          "[safetensors]") {
   const CheckpointFolder folder;
   for (const std::string& header : Headers{
            "{}", "{" + first, "{" + first + ",}", "{" + first + "}}", "{" + first + "} x", "{" + first + second + "}",
