@@ -19,7 +19,7 @@ Fit fit_of(double needed, double all, double factor) {
 
 double as_real(Bytes b) { return static_cast<double>(b.value); }
 
-/// Bytes that an engine uses in any case: weights, media encoders and the KV cache of the batch.
+/// Bytes that an engine always needs: weights, media encoders and the batch's KV cache.
 Bytes exact_bytes(const Memory& m) { return m.weights + m.media_encoders + m.kv_cache; }
 
 /// Makes the verdict agree with the exact check. Near P = 0.5 they can disagree, because the exact check counts whole

@@ -12,8 +12,8 @@ namespace {
 
 Count layers_of(const LayerKinds& kinds) { return whole_model(kinds).end; }
 
-/// Holders are the ranks with distinct sets of chunks. In DualPipe, ranks r and P - 1 - r hold the same two chunks
-/// and form one holder.
+/// A holder is a rank, or several ranks that hold the same chunks. In DualPipe, ranks r and P - 1 - r hold the same two
+/// chunks and form one holder.
 class Holders {
  public:
   explicit Holders(const Pipeline& p) : p_(p) {}

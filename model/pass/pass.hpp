@@ -119,7 +119,8 @@ class Pass {
   void leave(const KeysAndValues& read);
   /// Makes the relative position biases of the encoder, or of the other stack, and keeps them for all layers.
   void make_distances(std::string_view op, bool encoder);
-  /// Makes the biases from the current layer's own table, which only its core reads; empty if its stack has a table.
+  /// Computes the relative-position biases from the current layer's own table; only this layer's attention core reads
+  /// them. Empty if the layers of a stack share one table.
   Value own_distances(std::string_view op);
   /// Makes an encoder's result with `norm` and keeps it until backward reaches this point.
   Value encoder_result(const std::function<Value()>& norm);

@@ -217,8 +217,8 @@ TEST_CASE("if any group of a parallel dimension crosses nodes, all its groups us
 }
 
 TEST_CASE("no collective is faster than its most loaded rank can send over its own link", "[cluster][route]") {
-  // A part with k of n ranks must send (n - k)/n of a gathered or scattered message, the whole message of an
-  // all-reduce, and k (n - k)/n of an all-to-all. Its k links carry these bytes.
+  // A node that holds k of a group's n ranks must send (n - k)/n of an all-gather or reduce-scatter message, the whole
+  // message of an all-reduce, and k (n - k)/n of an all-to-all. Its k links carry these bytes.
   Layouts layouts(4);
   for (int i = 0; i < 1000; ++i) {
     Layout l = layouts.any();

@@ -24,7 +24,7 @@ const char* name_of(Number n) {
   return n == Number::f32 ? "float32" : n == Number::bf16 ? "bfloat16" : "half precision";
 }
 
-/// Calls f(lab, width) on the CPU and every tested GPU backend, in their formats and with odd widths.
+/// Calls f(lab, width) on the CPU and every tested GPU backend, in their formats and with several widths.
 template <typename F>
 void everywhere(F f) {
   std::vector<test::MakeBackend> all = test::gpus();
