@@ -25,7 +25,6 @@
 #include "report/question.hpp"
 #include "report/report.hpp"
 #include "report/train/measured_notes.hpp"
-#include "search/evaluate.hpp"
 #include "search/search.hpp"
 #include "text/counted.hpp"
 #include "text/error.hpp"
@@ -186,33 +185,6 @@ std::vector<Found> plan_of_largest(const LargestFound& most) {
   return {};
 }
 
-/// The plan that fitted the last value tried, which often fits the next value too.
-class LastFit {
- public:
-  explicit LastFit(const LargestQuestion& q) : q_(q) {}
-  /// The same plan in another space, if it fits there.
-  std::optional<Found> again(Space space) const {
-    if (!plan_) return std::nullopt;
-    Candidate c = *plan_;
-    if (q_.of == Largest::micro_batch) c.micro_batch = space.plan.micro_batch;
-    space.plan.offload = offload_;
-    const Evaluated e = evaluate(space, c);
-    const bool fits = e.possible() && e.fits && (!space.process_fits || space.process_fits(space, c, e.found.peak));
-    return fits ? std::optional(e.found) : std::nullopt;
-  }
-  /// `space`: with the offload of the plans found.
-  void keep(const Space& space, const SearchResult& found) {
-    if (found.best.empty()) return;
-    plan_ = found.best[0].candidate;
-    offload_ = space.plan.offload;
-  }
-
- private:
-  const LargestQuestion& q_;
-  std::optional<Candidate> plan_;
-  Offload offload_;
-};
-
 /// The largest value that fits, and the best plans with it.
 Output plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments, Runner& runner) {
   for (const char* other : {"--max-gpus", "--deadline"})
@@ -221,18 +193,10 @@ Output plan_largest(Request r, const std::optional<Request>& measured, const Arg
   const LargestQuestion q = largest_question(r, arguments.text("--largest"));
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   require_possible(r, space);
-  LastFit last(q);
   const LargestFound most = largest(space, q, [&](Space one) {
-    if (const std::optional<Found> same = last.again(one)) {
-      SearchResult found;
-      found.best.push_back(*same);
-      return found;
-    }
     Request trial = r;
-    const SearchResult found = search_with_offload(
-        runner, trial, one, {.what = trying(q.of, value_of(one, q)), .until = Until::fit, .of_many = true});
-    last.keep(one, found);
-    return found;
+    return search_with_offload(runner, trial, one,
+                               {.what = trying(q.of, value_of(one, q)), .until = Until::fit, .of_many = true});
   });
   if (!most.value && !most.stopped) refuse_largest(r, space, q, gpus_that_fit(runner, r, space));
   Request at = with_largest(r, space, q, most);
