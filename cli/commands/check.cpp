@@ -100,7 +100,7 @@ constexpr std::array check_options{Option{"--baseline", "FILE", "a report saved 
 
 const Command check_command{.name = "check",
                             .arguments = "[--baseline FILE]",
-                            .summary = "check against textbook or report",
+                            .summary = "compare with textbook or report",
                             .about =
                                 "Compares the engine with the textbook's closed forms for every preset, or the current "
                                 "results with a report saved with --json. Exits with 1 if any value differs.",

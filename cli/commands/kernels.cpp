@@ -80,8 +80,9 @@ const Command validate_command{
     .summary = "run a model, check bytes and FLOPs",
     .about =
         "Runs the bundled reference transformer and compares its memory and operations with the prediction: every byte "
-        "by category and operator, every FLOP, and the operators' names, shapes and order. A folder with the "
-        "safetensors of a GPT-2, Llama, Qwen or Gemma model runs with its own weights. Exits with 1 if any exact "
+        "by category and operator, every FLOP, and the operators' names, shapes and order. If MODEL is a folder with "
+        "the "
+        "safetensors of a GPT-2, Llama, Qwen or Gemma model, it runs with these weights. Exits with 1 if any exact "
         "quantity differs.",
     .examples =
         "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"

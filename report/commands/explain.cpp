@@ -45,8 +45,8 @@ constexpr const char* examples =
     "  llmcalc explain memory.peak_bytes llama-3.1-8b --recompute full\n"
     "  llmcalc explain step.mfu llama-3.1-405b --hardware h100 --tp 8\n"
     "  llmcalc explain attn.q llama-3.1-8b       an operator, a row of --ops\n"
-    "  llmcalc explain collective.all_reduce     also scaling, hardware\n"
-    "  llmcalc explain ridge h100                a number of a device";
+    "  llmcalc explain collective.all_reduce     a collective\n"
+    "  llmcalc explain ridge h100                a property of a device";
 
 /// A question whose name and parts are used for the head of the answer.
 constexpr Question explain_question{.name = "explain",
@@ -290,12 +290,11 @@ Output answer_explain(const Arguments& arguments, Runner&) {
 
 constexpr std::array own_explain_options{Option{"--all", "", "every formula: the cheat sheet"}};
 constexpr std::array explain_words{
-    Word{
-        "QUANTITY",
-        "a key of --json, its last part, a section, an operator of --ops, all; or a word: an option, a format, a term, "
-        "glossary",
-        false},
-    Word{"MODEL", "the subject of the numbers: a model, as in other commands, or a device", false}};
+    Word{"QUANTITY",
+         "a key from --json or its last part, a section, an operator from --ops, or 'all'; or a word to look up: an "
+         "option, a format, a term, or 'glossary'",
+         false},
+    Word{"MODEL", "model (as in other commands) or device whose numbers to show", false}};
 
 }  // namespace
 

@@ -36,7 +36,7 @@ constexpr std::array scaling_options{Option{"--compute", "C", "training FLOPs"},
 const Command scaling_command{
     .name = "scaling",
     .arguments = "--compute C",
-    .summary = "compute-optimal sizes, by every fit",
+    .summary = "compute-optimal sizes by scaling law",
     .about = "Computes compute-optimal parameters and tokens under 6ND = C, by every published fit.",
     .examples = "  llmcalc scaling --compute 5.76e23\n  llmcalc scaling --params 70B --fit besiroglu",
     .own = scaling_options,
