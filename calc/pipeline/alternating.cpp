@@ -174,12 +174,11 @@ bool AlternatingRun<n>::shifted(Lanes<n>& by) const {
   return all_unused([&](const Lanes<n>& end) { return same(end, *marked++); });
 }
 
-/// Compares the cut after every round with a mark. The mark is set after rounds 1, 2, 4, 8, ..., so it moves past the
-/// warm-up and lies far enough back for any distance at which times repeat. Round 1 is not compared, because it
-/// starts forwards that wait for their chunk to be ready. The caller runs the remaining rounds.
+/// Compares the cut after every round of `slots` forwards with a mark. The mark is set after rounds 1, 2, 4, 8, ..., so
+/// it moves past the warm-up and lies far enough back for any distance at which times repeat. Round 1 is not compared,
+/// because it starts forwards that wait for their chunk to be ready. The caller runs the remaining rounds.
 template <std::size_t n>
-void AlternatingRun<n>::run_steady(Count rounds) {
-  const Count slots = p_.chunks == 1 ? 1 : mul(p_.ranks, p_.chunks);
+void AlternatingRun<n>::run_steady(Count rounds, Count slots) {
   for (Count round = 1, marked = 0; round < rounds; ++round) {
     for (Rank& rank : room_.ranks) rank.to_do = 2 * slots;
     run_to_stop();
@@ -205,7 +204,7 @@ void AlternatingRun<n>::run() {
   const Count rounds = (slots_ - rank(0).ahead) / round;
   for (Rank& rank : room_.ranks) rank.to_do = rank.ahead;
   run_to_stop();
-  run_steady(rounds);
+  run_steady(rounds, round);
   for (Rank& rank : room_.ranks) rank.to_do = 2 * slots_ - rank.forward.done - rank.backward.done;
   run_to_stop();
 }

@@ -86,7 +86,7 @@ class AlternatingRun {
   bool backward(Rank& rank) const;
   bool pass(Rank& rank) const;
   void run_to_stop();
-  void run_steady(Count rounds);
+  void run_steady(Count rounds, Count slots);
   template <typename Visit>
   bool all_unused(Visit visit) const;
   void set_mark();
