@@ -25,6 +25,15 @@ const Prices& KeySearch::prices(bool accumulate) {
   return *p;
 }
 
+/// Prices for lower bounds on memory. If any plan that fits suffices, they have no times, and no recomputation and full
+/// recomputation share them.
+const Prices& KeySearch::sizes(bool accumulate) {
+  if (until_ == Until::all) return prices(accumulate);
+  std::optional<Prices>& p = sized_[accumulate ? 1 : 0][key_.recompute == Recompute::selective ? 1 : 0];
+  if (!p) p = price(space_.arch, plan_, layout_, {});
+  return *p;
+}
+
 const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
   // Host traffic, and whether frozen weights are gathered, depend on the ZeRO stage.
   const bool by_stage = sharded && (space_.plan.offload.any() || trains_part(space_.plan));
@@ -38,6 +47,9 @@ const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
 void KeySearch::begin(const Candidate& key) {
   if (!priced_alike(key_, key))
     for (std::optional<Prices>& p : priced_) p.reset();
+  if (!sharded_alike(key_, key))
+    for (auto& of_kind : sized_)
+      for (std::optional<Prices>& p : of_kind) p.reset();
   now_ = key_ = key;
 }
 
@@ -130,7 +142,7 @@ void KeySearch::search_stages(Count stages) {
 bool KeySearch::exceeds_alone() {
   try {
     const double least =
-        least_peak(prices(micro_batches(plan_, layout_) > 1), plan_, layout_, space_.cluster.device.achieved.overhead);
+        least_peak(sizes(micro_batches(plan_, layout_) > 1), plan_, layout_, space_.cluster.device.achieved.overhead);
     return memory_slack * least > static_cast<double>(usable_.value);
   } catch (const Overflow&) {
     return false;

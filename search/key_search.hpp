@@ -38,6 +38,7 @@ class KeySearch {
   };
 
   const Prices& prices(bool accumulate);
+  const Prices& sizes(bool accumulate);
   const RowTimes& rows(bool sharded, Efficiency e);
   void begin(const Candidate& key);
   void forget_rows();
@@ -82,6 +83,8 @@ class KeySearch {
   // State of the current key:
   Candidate key_, now_;
   std::array<std::optional<Prices>, 2> priced_;  // prices without and with accumulated gradients
+  std::array<std::array<std::optional<Prices>, 2>, 2> sized_;  // the same without a device, for Until::fit; second
+                                                                // index: under selective recomputation
   // State of the current number of stages:
   Plan plan_;
   Layout layout_;

@@ -15,14 +15,18 @@ struct FamilyKey {
   Count family = 0;
 };
 
-/// The keys of one part of the search, which covers every `of`-th family.
-std::vector<FamilyKey> keys_of(const Space& space, const SearchPart& part) {
+/// The keys of one part of the search, which covers every `of`-th family. If any plan that fits suffices, only the
+/// smallest micro-batches, because larger ones need at least as much memory.
+std::vector<FamilyKey> keys_of(const Space& space, const SearchPart& part, Until until) {
   std::vector<FamilyKey> some;
   Count family = 0;
   const Candidate* before = nullptr;
-  const std::vector<Candidate> all = keys(space);
+  std::vector<Candidate> all = keys(space);
+  if (until == Until::fit && space.fixed.micro_batch == 0)
+    std::erase_if(all, [](const Candidate& key) { return key.micro_batch > 1; });
+  const auto alike = until == Until::fit ? sharded_alike : priced_alike;
   for (const Candidate& key : all) {
-    if (before != nullptr && !priced_alike(*before, key)) ++family;
+    if (before != nullptr && !alike(*before, key)) ++family;
     before = &key;
     if (family % part.of == part.index) some.push_back({key, family});
   }
@@ -33,7 +37,7 @@ std::vector<FamilyKey> keys_of(const Space& space, const SearchPart& part) {
 class Search {
  public:
   Search(const Space& space, const SearchPart& part, const Watch& watch)
-      : space_(space), watch_(watch), finder_(space, watch.until), keys_(keys_of(space, part)) {}
+      : space_(space), watch_(watch), finder_(space, watch.until), keys_(keys_of(space, part, watch.until)) {}
   SearchResult run() {
     SearchResult r;
     r.stopped = !find_one() || !order();
@@ -64,9 +68,9 @@ class Search {
   /// Sorts the remaining keys by family, the most promising family first. Bounds then exclude most later plans from
   /// the lists.
   bool order() {
-    if (watch_.until == Until::fit) return true;  // already sorted by memory
     const auto rest = keys_.begin() + static_cast<std::ptrdiff_t>(done_);
     std::stable_sort(rest, keys_.end(), [](const FamilyKey& a, const FamilyKey& b) { return a.family < b.family; });
+    if (watch_.until == Until::fit) return true;
     // Per key: promise of its family, number of its family, its own promise, and its index.
     std::vector<std::tuple<double, Count, double, std::size_t>> promises;
     for (std::size_t i = done_, first = 0; i < keys_.size(); ++i) {

@@ -239,6 +239,12 @@ bool priced_alike(const Candidate& a, const Candidate& b) {
   return same == b;
 }
 
+bool sharded_alike(const Candidate& a, const Candidate& b) {
+  Candidate same = a;
+  same.recompute = b.recompute;
+  return priced_alike(same, b);
+}
+
 std::vector<Count> stage_counts(const Space& space, const Candidate& key) {
   const Count rest = key.gpus / mul(key.tp, key.cp);
   std::vector<Count> all = degrees(space.fixed.pp, space.launchable.pp, rest);

@@ -132,6 +132,8 @@ std::vector<Candidate> keys(const Space& space);
 /// Whether two keys have the same row prices: they differ only in the number of recomputed layers. keys() lists such
 /// keys next to each other.
 bool priced_alike(const Candidate& a, const Candidate& b);
+/// Whether two keys differ only in recomputation.
+bool sharded_alike(const Candidate& a, const Candidate& b);
 /// Numbers of pipeline stages that a key can have.
 std::vector<Count> stage_counts(const Space& space, const Candidate& key);
 /// A schedule and a number of chunks per rank, for a given number of stages.
