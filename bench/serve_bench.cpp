@@ -33,7 +33,7 @@ Cluster h100() {
   return c;
 }
 
-/// An engine with capacity for 400 thousand tokens.
+/// An engine with capacity for 400,000 tokens.
 Fleet fleet() { return {.server = {.scheduler = {.sequences = 256, .blocks = 25'000}}}; }
 
 /// Open-loop traffic at `load` times the engine's capacity.

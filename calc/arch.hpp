@@ -144,7 +144,7 @@ struct ModelHead {
   HeadKind kind = HeadKind::next_token;
   bool transform_bias = true;  ///< whether the MLM head's dense layer has a bias
   bool pooler = false;         ///< whether there is a pooler: a dense layer with bias and tanh, hidden x hidden (BERT)
-  bool sentence_pair = false;  ///< whether two logits, computed from the pooler's output, predict if the second
+  bool sentence_pair = false;  ///< whether two logits, computed from the pooler's output, predict whether the second
                                ///< sentence follows the first
   bool exit_gate = false;      ///< whether a logit with bias, computed from the final norm's result, decides whether to
                                ///< exit after a loop over the layers (Ouro): hidden + 1 parameters; counted only for
@@ -168,9 +168,9 @@ struct PerLayerInput {
 /// Parameters per module: W (2 hidden x hidden), the layer, 2 norms, and any separate final norm, table and head.
 struct Mtp {
   Count modules = 0;               ///< number of MTP modules in the model
-  Count mixer_of = 0, mlp_of = 0;  ///< indices of the model layers from which the module's layer takes its mixer, and
-                                   ///< its MLP or experts
-  bool own_norm = false;           ///< whether a module has its own norm before the head, not the model's final norm
+  Count mixer_of = 0, mlp_of = 0;  ///< indices of the model layers whose mixer, and whose MLP or experts, the
+                                   ///< module's layer replicates
+  bool own_norm = false;  ///< whether a module has its own norm before the head instead of the model's final norm
   bool own_embedding = false, own_head = false;  ///< whether a module has its own token embedding, or its own head;
                                                  ///< otherwise it uses the model's
   constexpr bool operator==(const Mtp&) const = default;
@@ -236,13 +236,13 @@ struct Arch : Mixer {
   Count position_rows = 0;  ///< number of rows of the learned position table, at least the context (OPT: + 2); relative
                             ///< positions: number of distance buckets
   Count added_rows = 0;     ///< relative positions: number of rows of a learned table added to the embedding (MPNet)
-  bool layer_distances = false;  ///< relative positions: whether each layer has a table, not each stack (uMT5)
+  bool layer_distances = false;  ///< relative positions: whether each layer, rather than each stack, has a table (uMT5)
 
   Count residual_block = 0;   ///< number of layers per block of attention residuals: sub-layers and the head read a
                               ///< weighted sum of the residual stream and the streams saved at block starts. A learned
                               ///< query and a norm, 2 hidden parameters per sum, determine the weights (Kimi K3,
                               ///< arXiv:2607.24653, 2.2). 0: no sums
-  PerLayerInput per_layer;    ///< inputs that every layer reads separately; width 0: none
+  PerLayerInput per_layer;    ///< separate input of every layer; width 0: absent
   bool output_scale = false;  ///< whether every layer's result is multiplied by a learned scalar
 
   ModelHead head;

@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether a level joins every group of kind `g`. The groups of a kind form consecutive blocks of devices, and the
+/// Whether a level connects every group of kind `g`. The groups of a kind form consecutive blocks of devices, and the
 /// ranks of a block's groups are interleaved. Unless a level consists of whole blocks, some block crosses a boundary
 /// of the level, and so does one of that block's groups.
 bool joins(const Link& level, const Layout& l, Group g) {
@@ -15,7 +15,7 @@ bool joins(const Link& level, const Layout& l, Group g) {
   return level.ranks == 0 || devices(l) <= level.ranks || level.ranks % block == 0;
 }
 
-/// Number of devices joined by one instance of a level, in a run of `all` devices.
+/// Number of devices that one instance of a level connects, in a run of `all` devices.
 Count joined_of(const Link& level, Count all) { return level.ranks == 0 ? all : std::min(level.ranks, all); }
 
 /// The level restricted to a part of its torus, with the bandwidth of a rank's links within this part.

@@ -12,12 +12,12 @@ namespace llmcalc {
 
 /// A link between devices. bandwidth: one way, per device; 0: no such link. latency 0: unknown, counted as 0.
 struct Link {
-  Count ranks = 0;  ///< number of devices that the link joins; 0: any number; 1: unknown, so no group can use it
+  Count ranks = 0;  ///< number of devices that the link connects; 0: any number; 1: unknown, so no group can use it
   BytesPerSecond bandwidth;
   Seconds latency{};
   bool reduces = false;  ///< whether its switches can sum the data of all ranks and send the sum to every rank
-  Torus torus{};    ///< torus of the joined devices, or of a group's ranks; `bandwidth` is then the sum over a device's
-                    ///< links
+  Torus torus{};         ///< torus of the connected devices, or of a group's ranks; `bandwidth` is then the sum over a
+                  ///< device's links
   Count wraps = 0;  ///< side of a cube: axes are rings if all their lengths are multiples of this side; 0: only whole
                     ///< axes are rings
 };
@@ -36,8 +36,7 @@ struct LinkRates {
   constexpr bool operator==(const LinkRates&) const = default;
 };
 
-/// FLOP/s of the attention core, including its memory time. forward 0: the rate of a matmul; backward 0: the rate of
-/// forward.
+/// FLOP/s of the attention core, including its memory time. forward 0: same as a matmul; backward 0: same as forward.
 struct CoreRates {
   FlopsPerSecond forward, backward;
   constexpr FlopsPerSecond of(bool is_backward) const { return is_backward && backward.value > 0 ? backward : forward; }
@@ -51,7 +50,7 @@ constexpr std::array<T, peak_count> for_each_format(T x) {
 }
 
 /// Fractions of the datasheet's peaks, measured on the device or estimated from its architecture and software.
-/// Defaults disable the term of an unknown field.
+/// The default of an unknown field disables its term.
 struct Achieved {
   bool present = false;
   std::array<double, peak_count> matmul = for_each_format(1.0);  ///< achieved / peak FLOP/s of a large matmul
@@ -80,8 +79,8 @@ struct Achieved {
   Seconds recorded,
       recorded_backward;  ///< `launch` and `launch_backward` for training steps and decode steps that run as CUDA
                           ///< graphs; 0: no graphs
-  double functions = 0;  ///< special functions (exp and similar) per second in element-wise kernels; 0: never the limit
-  BytesPerSecond cache;  ///< bandwidth of element-wise kernels whose tensors fit into Device::cache; 0: same as memory
+  double functions = 0;   ///< special functions (exp and similar) per second in element-wise kernels; 0: unlimited
+  BytesPerSecond cache;   ///< bandwidth of element-wise kernels whose tensors fit into Device::cache; 0: same as memory
 };
 
 /// The host of a device: one-way bandwidth of the link to the host, and bandwidth and capacity of host memory, each the

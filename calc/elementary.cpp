@@ -90,7 +90,7 @@ Scaled exp_of(const Two& x) {
   return {of_ordered(one.high, r * r * exp_rest(r) + (left + one.low)), static_cast<int>(k)};
 }
 
-/// x = value x 2^exponent with a value in [sqrt(1/2), sqrt(2)).
+/// x = value x 2^exponent with `value` in [sqrt(1/2), sqrt(2)).
 struct Normal {
   double value = 1;
   int exponent = 0;

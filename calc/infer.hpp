@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// Prefill: the prompts of all sequences in one pass; the head sees only the last position.
+/// Prefill: the prompts of all sequences in one pass; the head runs only for each sequence's last position.
 PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count tokens);
 
 /// A decode step: one new token per sequence, included in `context`. Without a KV cache the whole sequence is
@@ -17,7 +17,7 @@ PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, c
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
 /// A step in which the model verifies the drafts of the previous step, and each of the plan's MTP modules drafts a
-/// token. It has 1 + modules tokens per sequence. Precondition: a KV cache and at least one module.
+/// token. It processes 1 + modules tokens per sequence. Precondition: a KV cache and at least one module.
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
 /// prefill() and decode() in a pipeline.
@@ -25,7 +25,7 @@ PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, c
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count context);
 PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const PassStages& stages, Count context);
 
-/// The decode steps of a plan's generation, for the second and later tokens.
+/// The decode steps of a plan's generation, which produce the second and later tokens.
 class DecodeSteps {
  public:
   DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);

@@ -29,7 +29,7 @@ enum class Group : std::uint8_t {
   expert_data,    ///< ranks with the same experts
   shard,          ///< subset of `data` across which one copy of the states is sharded
   replica,        ///< subset of `data` with the same shard
-  expert_shard,   ///< subset of `expert_data` across which one copy of experts' states is sharded: its ranks within
+  expert_shard,   ///< subset of `expert_data` across which one copy of the experts' states is sharded: the ranks within
                   ///< one copy of all states
   expert_replica  ///< subset of `expert_data` with the same shard, one rank per copy
 };
@@ -114,7 +114,8 @@ struct Layout {
   Count etp = 0;               ///< number of ranks across which each expert's width is sharded; 0: same as tp
   Count expert_nodes = 0;      ///< maximum number of nodes to which a token is routed; one copy of the token is sent to
                                ///< each node. 0: no limit; one copy is sent to each expert
-  bool once_per_rank = false;  ///< whether a token is sent once per rank for all its experts there (no limit on nodes)
+  bool once_per_rank = false;  ///< whether a token is sent once to each rank, for all of its experts there (if nodes
+                               ///< are unlimited)
   Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank, relative to a balanced load; at least 1
   Count pp = 1;
   Count chunks = 1;            ///< number of chunks per pipeline rank

@@ -178,7 +178,8 @@ Bytes waiting_for_encoder(const Prices& pass) { return pass.embedding().alive.ou
 Bytes pass_workspace(const Prices& pass) {
   const std::vector<CrossLayerTensor> shared_kv = cross_layer_tensors(pass.kinds);
   const auto each = [&](std::size_t kind) { return pass.layer(kind).alive.carried; };
-  Bytes most = pass.embedding().alive.forward, carried = pass.embedding().alive.carried, choice;  // from earlier rows
+  // `carried` and `choice` are bytes of earlier rows that are still live.
+  Bytes most = pass.embedding().alive.forward, carried = pass.embedding().alive.carried, choice;
   const Count encoder = encoder_end(pass.kinds);
   for (std::size_t k = 0; k < pass.kinds.size(); ++k) {
     const LayerKind& kind = pass.kinds[k];
@@ -290,7 +291,7 @@ Bytes open_bytes(const Prices& prices) {
 }
 
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout) {
-  const Count tokens = arch.is_encoder_decoder() ? plan.prompt : 1;  // cached by the decoder's layers
+  const Count tokens = arch.is_encoder_decoder() ? plan.prompt : 1;  // the decoder caches all of the encoder's tokens
   return price_pass(arch, plan, layout, {}, prefill_step(plan, tokens), Phase::prefill);
 }
 

@@ -9,7 +9,7 @@
 namespace llmcalc {
 
 struct Memory {
-  Bytes weights{}, gradients{}, optimizer{};  ///< bytes of whole tensors or of shards on this rank
+  Bytes weights{}, gradients{}, optimizer{};  ///< bytes on this rank, of whole tensors or of shards
   Bytes activations{};                        ///< bytes saved for backward, over all layers
   Bytes logits{};
   Bytes media_encoders{};  ///< bytes of vision/audio encoder weights
@@ -87,7 +87,7 @@ struct LargestLayer {
     experts = std::max(experts, one.experts);
   }
 };
-/// Number of elements in the largest layer, counting `own` elements, expert-parallel experts, or both.
+/// Number of elements in the largest layer, counting the `own` elements, the expert-parallel experts, or both.
 constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
   if (own) return experts ? n.all : n.own;
   return experts ? n.experts : 0;
@@ -98,13 +98,13 @@ struct Traveling {
   LargestLayer largest{};
 };
 /// Largest number of unsharded gradient elements that a rank holds at a time, counted by `of`. `all`: all gradients;
-/// otherwise the gradients of the largest layer, or of the embedding and the head if these are more.
+/// otherwise the gradients of the largest layer, or of the embedding and the head if these have more elements.
 template <typename Of>
 Count gradients_at_once(const Traveling& n, bool all, const Of& of) {
   return all ? add(of(n.outside), of(n.layers)) : std::max(of(n.outside), of(n.largest));
 }
 
-/// Sums over a rank's rows, from which its states follow under any sharding.
+/// Sums over a rank's rows, from which the rank's states under any sharding follow.
 struct HeldSums {
   Learned all{}, experts{};          ///< the rank's parameters, and the part in expert-parallel experts
   Bytes frozen{}, frozen_experts{};  ///< bytes of untrained weights outside expert-parallel experts, and in these
@@ -166,8 +166,8 @@ Bytes pass_workspace(const Prices& pass);
 /// encoder-decoder.
 Bytes waiting_for_encoder(const Prices& pass);
 
-/// Bytes of one device's weights, in the formats `stored_in` or, for a plan, in the formats in which inference stores
-/// them. A component with checkpoint byte counts takes its share of the counted bytes.
+/// Bytes of one device's weights in the formats `stored_in`; the overload for a plan uses its inference formats. If a
+/// component's checkpoint bytes are known, its weights are a share of these bytes.
 Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in);
 /// Bytes of one device's weights in one component, including its MTP modules.
 Bytes held_bytes(const Prices& prices, const WeightFormats& stored_in, Component component);

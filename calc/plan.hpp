@@ -125,7 +125,7 @@ struct LogitStore {
   LogitFormat format = LogitFormat::fp32;
   Count chunks = 1;
   Count bytes = 0;         ///< bytes per logit, for LogitFormat::copies
-  Count chunk_tokens = 0;  ///< number of tokens per chunk, which then determines `chunks`; 0: `chunks` is given
+  Count chunk_tokens = 0;  ///< number of tokens per chunk, which then determines `chunks`; 0: `chunks` is set directly
   constexpr bool operator==(const LogitStore&) const = default;
 };
 
@@ -202,9 +202,9 @@ struct Plan {
   AttentionFlops attention_flops = AttentionFlops::full;
   ParamsIn6N params_in_6n = ParamsIn6N::total;
   Roofline roofline = Roofline::op;
-  std::optional<double> efficiency{};  ///< achieved / peak FLOP/s of matmuls; absent: the hardware file's, if any
-  std::optional<double> memory_efficiency{};  ///< achieved / peak bytes/s; absent: the hardware file's, if any
-  std::optional<double> overlap{};  ///< fraction of communication overlapped with compute; absent: as much as possible
+  std::optional<double> efficiency{};  ///< achieved / peak FLOP/s of matmuls; absent: from the hardware file, if known
+  std::optional<double> memory_efficiency{};  ///< achieved / peak bytes/s; absent: from the hardware file, if known
+  std::optional<double> overlap{};  ///< fraction of communication overlapped with compute; absent: all that can overlap
   double memory_utilization = 1;    ///< usable fraction of the device's memory
 
   constexpr bool operator==(const Plan&) const = default;
@@ -231,7 +231,7 @@ constexpr bool recomputes_groups(const Plan& p) {
   return p.recompute == Recompute::full && p.recompute_method == RecomputeMethod::uniform && p.recompute_layers > 1;
 }
 
-/// Whether recomputation covers anything other than exactly the attention cores, or every layer individually.
+/// Whether a plan recomputes anything other than exactly the attention cores or every layer individually.
 constexpr bool recomputes_partly(const Plan& p) {
   return recomputes_block(p) || recomputes_groups(p) ||
          (p.recompute == Recompute::selective && p.recompute_modules != RecomputeModule::core);
@@ -254,8 +254,8 @@ constexpr bool trains_adapters(const Plan& p) { return p.lora_rank > 0; }
 /// Whether any weights are frozen.
 constexpr bool trains_part(const Plan& p) { return trains_adapters(p) || !p.frozen.empty(); }
 
-/// Weight format of training: the plan's if all components have the same format without groups. A quantized checkpoint
-/// is trained in the working format.
+/// Weight format of training: the plan's weight format if it is the same for all components and has no groups,
+/// otherwise (for a quantized checkpoint) the working format.
 constexpr DType training_weights(const Plan& p) {
   const DType t = p.weight_precision[Component::mlp];
   return p.weight_precision.uniform() && t.plain() ? t : working_format(p);
@@ -266,7 +266,7 @@ constexpr WeightFormats held_weights(const Plan& p) {
   return trains_adapters(p) ? p.base_precision : WeightFormats(training_weights(p));
 }
 
-/// Whether ZeRO-3 can gather the weights: all have the same format.
+/// Whether ZeRO-3 can gather the weights: all must have the training format.
 constexpr bool gathers_weights(const Plan& p) { return held_weights(p) == WeightFormats(training_weights(p)); }
 
 }  // namespace llmcalc

@@ -110,7 +110,7 @@ class Pricer {
   }
 
  private:
-  /// Whether an operator is collected: an attention core whose keys grow with the context.
+  /// Whether an operator is collected in `cores_`: it is an attention core whose keys grow with the context.
   bool is_aside(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
     return cores_ != nullptr && reads_past(op.shape) && (a == nullptr || !a->cross);
@@ -128,8 +128,8 @@ class Pricer {
       return reads && !std::holds_alternative<Linear>(op.shape);
     });
   }
-  /// Bytes of a matmul's input saved for its weight gradient. Of a gathered input, only the rank's shard is saved,
-  /// and it is regathered later (Megatron-LM's sequence parallelism, also in
+  /// Bytes of a matmul's input saved for its weight gradient. If the input is gathered, only the rank's shard is saved
+  /// and regathered later (Megatron-LM's sequence parallelism, also in
   /// github.com/sail-sg/zero-bubble-pipeline-parallelism).
   Bytes input_for_weights(const OpList& ops, const Op& op, const Linear& l) const {
     const Op* gather = regathered(ops, op.in[0]);
@@ -202,8 +202,8 @@ class Pricer {
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
   }
 
-  /// Records the token embedding that a tied head or MTP modules use. With modules, the head's rank always holds a
-  /// table.
+  /// Records the token embedding that a tied head or MTP modules use. With MTP modules, the head's rank always holds a
+  /// token embedding.
   void hold_table(LayerPrice& row, const Op& op) const {
     Op own = op;
     if (Linear* l = std::get_if<Linear>(&own.shape); l != nullptr && l->tied && !row.mtp) {

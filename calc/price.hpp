@@ -178,7 +178,7 @@ Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Dev
 /// FLOPs of one micro-batch of training or of one inference pass.
 WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase);
 
-/// Prices of one inference pass; `phase` selects its kernels and number formats. Weights and cache are those of the
+/// Prices of one inference pass; `phase` selects its kernels and number formats. Weights and cache are counted for the
 /// stored projections, even if latent attention is absorbed.
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase);

@@ -117,7 +117,7 @@ BytesPerSecond reached_memory(const Op& op, const Cost& c, const Pricing& p, Dir
 
 Seconds reached_launch(const Op& op, const Pricing& p, Direction direction, const Rates& r) {
   const bool weights_alone =
-      std::holds_alternative<Lookup>(op.shape) || !has_input_gradient(op);  // ids have no gradient
+      std::holds_alternative<Lookup>(op.shape) || !has_input_gradient(op);  // token ids have no gradient
   if (is_backward(direction) && weights_alone != (direction == Direction::backward_weight)) return {};
   const bool recorded = r.recorded.value > 0 && p.phase != Phase::prefill;
   const Seconds backward = recorded ? r.recorded_backward : r.launch_backward;

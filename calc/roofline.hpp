@@ -23,7 +23,8 @@ struct Rates {
   BytesPerSecond memory;
   BytesPerSecond bandwidth{};        ///< the datasheet's memory bandwidth, an upper limit for every kernel; 0: unknown
   FlopsPerSecond working{};          ///< rate of all other operators if they use another format; 0: same as compute
-  FlopsPerSecond orthogonalizing{};  ///< rate of Muon's matmuls: in bf16, or in the working format without a bf16 peak
+  FlopsPerSecond orthogonalizing{};  ///< rate of Muon's matmuls: in bf16, or in the working format if there is no bf16
+                                     ///< peak
   Seconds launch{};                  ///< launch overhead per operator
   Seconds launch_backward{};         ///< launch overhead per operator's gradient; 0: same as launch
   Seconds recorded{}, recorded_backward{};  ///< launch overhead in a captured graph; 0: no graphs
@@ -37,9 +38,10 @@ struct Rates {
   Bytes cache{};
   HostSide host{};  ///< the host's datasheet rates
   Software software{};
-  double hidden_inside = 0, hidden_overlapped = 1;  ///< overlapped fractions of communication: the plan's or software's
-  /// Fractions of tensor-parallel communication that overlap with the matmuls that it belongs to, and with weight
-  /// gradients.
+  double hidden_inside = 0, hidden_overlapped = 1;  ///< overlapped fractions of communication, from the plan or
+                                                    ///< software
+  /// Fractions of tensor-parallel communication that overlap with the matmul whose input or result it transfers, and
+  /// with weight gradients.
   double hidden_tensor = 0, hidden_by_weights = 0;
   /// Overlapped fraction of communication inside a layer.
   constexpr double hidden(Group g) const { return g == Group::tensor ? hidden_tensor : hidden_inside; }
@@ -88,7 +90,7 @@ struct Time {
 constexpr Time operator*(double n, const Time& t) {
   return {n * t.compute, n * t.memory, n * t.communication, n * t.latency};
 }
-/// The resource that takes the largest part of the time.
+/// The resource that accounts for the largest part of the time.
 Bound bound(const Time& t);
 
 /// Whether the rows of a matmul's input, weight and output start at multiples of 16 bytes, the unit in which tensor
@@ -110,7 +112,7 @@ double kernels(const Op& op, const Pricing& p, const Software& s);
 /// after another without overlap, and increase the bytes moved by all kernels except matmuls and flash attention.
 OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r);
 
-/// Time of one pass over one operator: the longer of compute and memory, plus the exposed share of the shorter.
+/// Time of one pass over one operator: the longer of compute and memory time, plus the exposed share of the shorter.
 constexpr Time op_time(double executed, double moved, const OpRates& r) {
   const Seconds compute(executed / r.compute.value), memory(moved / r.memory.value);
   if (compute >= memory) return {.compute = compute, .memory = r.exposed * memory, .latency = r.launch};
@@ -130,8 +132,8 @@ Seconds host_seconds(const Op& op, const Cost& c, const Pricing& p, const Rates&
 Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r);
 Time backward_time(const Op& op, const Pricing& p, const Rates& r);
 
-/// Time of a whole pass under the roofline of a step: a single operator whose activations never leave the chip.
-/// `compute`: seconds of all FLOPs, each at the peak of its format.
+/// Time of a whole pass under Roofline::step, which treats the pass as one operator whose activations never leave the
+/// chip. `compute`: seconds of all FLOPs, each at the peak of its format.
 Time step_time(Seconds compute, const Cost& whole, const Rates& r);
 
 }  // namespace llmcalc

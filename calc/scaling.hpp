@@ -2,12 +2,12 @@
 /// Scaling laws: how the loss falls with parameters and tokens, and how to split a compute budget between them.
 ///
 /// Every fit has a name, because the fits disagree. At the budget of Gopher and Chinchilla (5.76e23 FLOP), the
-/// constants printed in the Chinchilla paper give 32 B parameters at 93 tokens each, their unrounded exponents 40 B at
-/// 59, the refit of Besiroglu et al. 72 B at 18, and the rule of thumb 69 B at 20.
+/// constants printed in the Chinchilla paper give 32 B parameters with 93 tokens per parameter; the unrounded
+/// exponents, 40 B with 59; the refit of Besiroglu et al., 72 B with 18; and the rule of thumb, 69 B with 20.
 ///
-/// N parameters (Kaplan: without embedding, positions and head; the others: all), D training tokens, C training FLOPs.
-/// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token on the data and tokenizer of the
-/// paper, so only differences and optima carry over to other datasets.
+/// N: parameters (Kaplan: without embedding, positions and head; the others: all). D: training tokens. C: training
+/// FLOPs. All arguments are positive. C = 6 N D in every fit. Losses are in nats per token on the data and tokenizer of
+/// the paper, so only differences and optima carry over to other datasets.
 
 #include <array>
 #include <optional>

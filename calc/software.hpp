@@ -28,7 +28,8 @@ struct Software {
   Seconds collective{};  ///< time to start a collective, per tensor-parallel rank
   Seconds step{};        ///< time per training step or inference pass, not overlapped: data, clipping, sampling
   // Hidden fractions of overlappable communication.
-  double hidden_tensor = 0;      ///< fraction of tensor-parallel communication hidden by the matmuls that it belongs to
+  double hidden_tensor = 0;      ///< fraction of tensor-parallel communication hidden by the matmul whose input or
+                                 ///< result it transfers
   double hidden_by_weights = 0;  ///< fraction of tensor-parallel communication hidden by independent weight gradients
                                  ///< in backward
   double hidden_overlapped = 1;  ///< fraction of all other communication hidden by work that does not depend on it

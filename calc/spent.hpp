@@ -30,7 +30,7 @@ inline constexpr std::array<std::string_view, part_count> part_names{
     "matmul", "attention", "elementwise", "host",   "tp",        "cp",     "ep",
     "dp",     "pp",        "imbalance",   "bubble", "optimizer", "offload"};
 
-/// The part that a group's communication belongs to.
+/// The part that includes a group's communication.
 constexpr Part part_of(Group g) {
   switch (g) {
     case Group::tensor:

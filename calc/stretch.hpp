@@ -35,7 +35,8 @@ bool is_straight(const Stretch& s, const F& f) {
          (on_line(middle) && on_line(s.from + (s.to - s.from) / 4) && on_line(middle + (s.to - middle) / 2));
 }
 
-/// Calls visit(Stretch) for the linear intervals of [from, to], in order. Halves the range until f is linear.
+/// Calls visit(Stretch) for the linear intervals of [from, to], in order. Halves the range until f is linear on each
+/// part.
 template <typename F, typename Visit>
 void for_each_stretch(Count from, Count to, const F& f, const Visit& visit) {
   if (to < from) return;

@@ -58,7 +58,7 @@ struct Stage {
 
 struct TrainEstimate {
   Memory memory;  ///< memory of the fullest stage
-  Bytes host{};   ///< host bytes per device in the stage that uses the most
+  Bytes host{};   ///< host bytes per device in the stage with the most
   Count fullest = 0;
   Partition partition;
   TrainingFlops flops;  ///< FLOPs of one micro-batch for the whole model
@@ -104,8 +104,8 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                        StepWorkspace& room);
 
-/// Times of a step from its partition and the rows' seconds, at the datasheet's rates and at the estimated ones, which
-/// are the same if there are none.
+/// Times of a step from its partition and the rows' seconds, at the datasheet's rates and at the estimated rates.
+/// Without estimated rates, both are equal.
 struct BothStepTimes {
   StepTime bound, estimate;
 };
@@ -125,8 +125,8 @@ constexpr Efficiency leading(const Prices& prices) {
 /// Row costs in seconds per micro-batch, and the partition computed from them.
 RowCosts row_costs(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowCosts& costs);
-/// The partition given in the layout, otherwise one that is balanced by seconds at leading() rates (the bound uses the
-/// same chunks), or by FLOPs without a device. `rows`: seconds of the rows at those rates.
+/// The partition specified by the layout, otherwise one that is balanced by seconds at leading() rates (the bound uses
+/// the same chunks), or by FLOPs without a device. `rows`: seconds of the rows at those rates.
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
 
@@ -137,11 +137,11 @@ Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const 
 Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
                     Bytes process = {});
 
-/// Host bytes per device in the stage that uses the most; 0 without offload.
+/// Host bytes per device in the stage with the most; 0 without offload.
 Bytes most_on_host(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition);
 
 /// Runs an automatic schedule with equal times for forward, input gradients and weight gradients of every layer. Its
-/// memory is counted for the resulting order. Leaves the slots in `room`, without repeated rounds.
+/// memory is counted for the resulting order. Stores the slots in `room`, without repeated rounds.
 void run_automatic(const Pipeline& p, const Partition& partition, MakespanWorkspace& room);
 
 /// Tokens per second of the whole run, and the model and hardware FLOPs utilization of its devices.

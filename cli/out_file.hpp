@@ -10,8 +10,8 @@ namespace llmcalc {
 struct OutFile {
   std::string path;
   std::string_view option;                         ///< option that names the file: "--trace"
-  std::string kind;                                ///< what the file is, for messages: "a trace"
-  std::function<bool(const std::string&)> is_own;  ///< whether llmcalc wrote a given file as this kind; may throw
+  std::string kind;                                ///< kind of the file, for messages: "a trace"
+  std::function<bool(const std::string&)> is_own;  ///< whether llmcalc wrote the file at a path as this kind; may throw
 };
 
 /// Throws InputError if the path is a folder, or in a folder that cannot be written to; without `force`, also if an

@@ -21,7 +21,7 @@ void say(const std::string& line);
 
 /// Writes unmodified text to stderr; async-signal-safe.
 void say_raw(std::string_view text) noexcept;
-/// Width of the terminal in columns; else $COLUMNS, else 80.
+/// Width of the terminal in columns; without a terminal, $COLUMNS; if that is not set, 80.
 std::size_t output_columns();
 
 /// Whether standard output is a terminal with colors and $NO_COLOR (no-color.org) allows them.

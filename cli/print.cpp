@@ -28,7 +28,7 @@ void write(const std::string& text) {
   }
 }
 
-/// Whether any given option adds lines that are only in the full report.
+/// Whether an option is set that adds lines that are only in the full report.
 bool is_full(const Arguments& arguments) {
   constexpr std::array flags{"--full", "--ops", "--stages", "--exact"};
   return std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return arguments.has(flag); });

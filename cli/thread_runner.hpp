@@ -14,7 +14,7 @@ class ThreadRunner : public Runner {
  public:
   std::size_t width() const override;
   /// Runs work(i) for every i below n. If the system cannot start a thread for a share of the work, that share runs
-  /// after the others.
+  /// after all other shares.
   void each(std::size_t n, const std::function<void(std::size_t)>& work) override;
   /// Starts to handle signals on the first call. True after the first signal; a second signal ends the program.
   bool stopped() const override;

@@ -158,7 +158,7 @@ class Predictor {
     keep(std::move(r));
   }
 
-  /// Adds a row, or skips it if a zero or infinite value leaves its relative error undefined.
+  /// Adds a row, or skips it if its relative error is undefined because of a zero or infinite value.
   void keep(PredictedRow r) {
     if (std::isfinite(r.predicted.value) && r.predicted.value > 0 && std::isfinite(r.measured))
       return out_.rows.push_back(std::move(r));

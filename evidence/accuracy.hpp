@@ -77,9 +77,9 @@ struct Accuracy {
 /// Called before each row with the number of finished rows and the total.
 using AccuracyWatch = std::function<void(Count done, Count all)>;
 
-/// Predicts all rows with one kind of prediction. If no kind is given, each row's command determines the kind, and a
-/// training row yields predictions for both its step time and its memory. `basis` applies to server runs. Throws
-/// InputError if tables lack a layer of a run's model.
+/// Predicts all rows with one kind of prediction. Without a kind, each row's command determines it, and a training row
+/// yields predictions for both its step time and its memory. `basis` applies to server runs. Throws InputError if
+/// tables lack a layer of a run's model.
 Accuracy accuracy(const MeasurementFile& file, std::optional<AccuracyKind> kind, const AccuracyWatch& watch = {},
                   const ReplayBasis& basis = {});
 

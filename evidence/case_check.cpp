@@ -75,7 +75,7 @@ void check_bandwidth(const InferenceCase& c, const Figure& f) {
 // ---- Times and rates beyond any device
 
 /// Maximum ratio of a figure to its value at datasheet rates. With speculative decoding or cached prompts, which rows
-/// may leave unmentioned, tokens are generated several times faster than the counted work suggests.
+/// do not always mention, tokens are generated several times faster than the counted work suggests.
 constexpr double beyond_datasheet = 10;
 /// Shortest plausible time: an empty kernel takes a few microseconds.
 constexpr double shortest_seconds = 1e-6;
@@ -96,7 +96,7 @@ bool is_token_rate(FigureKind q) { return q >= FigureKind::output_rate && q <= F
                   f.value / f.unit, bound));
 }
 
-/// Value of the figure at datasheet rates. Times are those of a single request.
+/// Value of the figure at datasheet rates. Times are for a single request.
 std::optional<double> datasheet_bound(InferenceCase c, const Figure& f) {
   c.kind = BatchKind::fixed;
   if (is_time_figure(f.quantity)) c.batch = 1;
@@ -114,7 +114,7 @@ void check_against_datasheet(const InferenceCase& c, const Figure& f) {
                           c.on.hardware.title, devices(c.layout) == 1 ? "its" : "their", *bound / f.unit, beyond));
 }
 
-/// Upper bound on tokens per second, as if all devices ran nothing but the matmuls with the active weights.
+/// Upper bound on tokens per second, as if all devices ran only the matmuls with the active weights.
 double most_tokens_per_second(const InferenceCase& c) {
   double peak = fastest_device;
   if (c.on.preset) {

@@ -24,8 +24,8 @@ void check_memories(const TrainingCase& c);
 ///   - no rate exceeds 10 times the rate at which all devices run a token's weight matmuls at their peak (1e18 FLOP/s
 ///   each without a preset);
 ///   - with a preset, and with batch and lengths stated, no figure is more than 10 times as fast as its work allows at
-///   datasheet rates (for a time, the work is that of a single request).
-/// The factor of 10 covers speculative decoding and cached prompts, which rows may leave unmentioned.
+///   datasheet rates (for a time, the work of a single request).
+/// The factor of 10 covers speculative decoding and cached prompts, which rows do not always mention.
 void check_figure(const InferenceCase& c, const Figure& f);
 
 }  // namespace llmcalc

@@ -53,7 +53,7 @@ double device_cache(const InferenceCase& c) {
   return as_real(has_pool(c) ? engine_memory(c).kv_cache : context_cache(c, c.layout));
 }
 
-/// Fraction of cache bytes taken by keys. Empty for a latent cache, which has no separate keys and values.
+/// Fraction of cache bytes occupied by keys. Empty for a latent cache, which has no separate keys and values.
 std::optional<double> share_of_keys(const InferenceCase& c) {
   if (c.arch.attention == AttentionKind::latent) return std::nullopt;
   const double keys = bits_per_weight(c.plan.kv_precision.keys), values = bits_per_weight(c.plan.kv_precision.values);

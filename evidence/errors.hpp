@@ -33,15 +33,15 @@ struct ErrorSummary {
 /// q-quantile of n values, interpolated linearly between the order statistics around (n - 1) q. Precondition: n > 0.
 double quantile(std::vector<double> values, double q);
 
-/// Interval width (ln of a factor) that covers as close to the fraction `q` of several groups' errors as possible,
-/// with equal weight for every group. Because errors shift between fits, the width ends halfway between the last
-/// covered error and the next one, but at most 0.01 above the last covered error. Precondition: at least one group,
-/// and no empty group.
+/// Interval width (ln of a factor) whose coverage of several groups' errors is as close to the fraction `q` as
+/// possible, with equal weight for every group. Because errors shift between fits, the width ends halfway between the
+/// last covered error and the next one, but at most 0.01 above the last covered error. Precondition: at least one
+/// group, and no empty group.
 double covering_width(const std::map<std::string, std::vector<double>>& errors, double q);
 
 /// Summary with equal weight for every row. All 0 if there are no rows.
 ErrorSummary summary(std::span<const Compared> rows);
-/// Summary of each group.
+/// One summary per group.
 std::map<std::string, ErrorSummary> summary_by_group(std::span<const Compared> rows);
 /// Summary with equal weight for every group, computed from the groups' medians, signed medians and coverages (mean,
 /// p90 and worst are taken over the medians). `rows` is the number of groups.

@@ -1,5 +1,5 @@
 #pragma once
-/// Estimated times of measured cases with given estimator parameters.
+/// Estimated times of measured cases under specific estimator parameters.
 
 #include "calc/train.hpp"
 #include "evidence/inference_times.hpp"
@@ -9,10 +9,10 @@
 
 namespace llmcalc {
 
-/// Estimate of a training step with the given parameters.
+/// Estimate of a training step under the parameters `p`.
 TrainEstimate estimated_training(const TrainingCase& c, const TrainingStack& stack, const TrainingParameters& p);
 
-/// Estimated times of a case with the given parameters. The case must outlive the result.
+/// Estimated times of a case under the parameters `p`. The case must outlive the result.
 InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p);
 
 }  // namespace llmcalc

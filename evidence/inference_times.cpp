@@ -13,7 +13,7 @@ Count whole_context(double context) { return std::max<Count>(1, std::llround(std
 
 }  // namespace
 
-/// Whether requests arrive and finish while others decode.
+/// Whether requests arrive and finish while other requests decode.
 bool InferenceTimes::serves() const {
   return !c_.decode_window && (c_.kind == BatchKind::concurrency || c_.kind == BatchKind::max_inflight);
 }

@@ -24,8 +24,8 @@ Count longest_of(const RunCase& run) {
   return longest;
 }
 
-/// The run's engines. Engines that dispatch tokens to the same experts run in lockstep; all others are independent
-/// replicas behind a router. A pipeline has one micro-batch per stage in flight.
+/// The run's engines. Engines that dispatch tokens to the same experts run in lockstep; all other engines are
+/// independent replicas behind a router. A pipeline has one micro-batch per stage in flight.
 Fleet fleet_of(const RunCase& c) {
   Fleet fleet{.server = {.scheduler = scheduler_rules(c.arch, c.memory, c.limits, c.stack)},
               .routing = Routing::least_loaded};

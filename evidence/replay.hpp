@@ -51,7 +51,7 @@ struct ReplayBasis {
 PassTimes passes_of(const RunCase& c, const ReplayBasis& basis);
 
 /// Pass times of a rank at the rates that the device and engine achieve with these parameters. Rates measured on the
-/// device are left unchanged.
+/// device are not changed.
 PassTimes estimated_passes(const RunCase& c, const InferenceParameters& p);
 
 }  // namespace llmcalc

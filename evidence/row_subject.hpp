@@ -20,7 +20,7 @@ struct RowSubject {
   std::string precision{};    ///< format of the blocks' matmuls; in inference, of the weights
   std::string recompute{};    ///< recomputed operators; empty if there is no recomputation
   std::string software{};     ///< training stack or inference engine
-  std::string kind{};         ///< accuracy class: "dense", "assumed input", "experts"; in inference, that of the figure
+  std::string kind{};         ///< accuracy class: "dense", "assumed input", "experts"; in inference, the figure's class
 };
 
 /// Precondition for all functions: the case's `skip` is empty.

@@ -27,8 +27,7 @@ bool keeps_alternate_products(const TrainingCase& c, MemorySoftware software) {
   return software == MemorySoftware::titan && (c.recomputed.alternate_products || !c.recomputed.stated());
 }
 
-/// Choices left to the software. Rows can state only the attention kernel; all other choices are always left to the
-/// software.
+/// Choices that the software makes. Rows can state only the attention kernel; the software makes all other choices.
 LeftToSoftware left_to_software(const TrainingCase& c) {
   return {.attention = !c.attention.stated,
           .dropout = true,

@@ -1,7 +1,7 @@
 #pragma once
 /// A device that runs operators: one method per operator shape and one for its gradient. The shape supplies both the
 /// loop bounds and the log entry, so a log cannot disagree with the run. Pointers refer to the backend's memory. Values
-/// are in its format, statistics and weight gradients in its wide format, training logits in either.
+/// are in the backend's format, statistics and weight gradients in its wide format, and training logits in either.
 ///
 /// Gradients: `dx` is overwritten, or accumulated if `add` is set. Weight gradients are accumulated unless a view marks
 /// the buffer as still empty.
@@ -43,14 +43,14 @@ using Out = void*;
 struct Positions {
   Count queries = 1, past = 0;
   const Rotary* rotary = nullptr;
-  Count apart = 1;  ///< position difference between consecutive rows: the number of tokens per pooled key
+  Count apart = 1;  ///< position difference between consecutive rows; for pooled keys, the number of tokens per key
   const DocumentRange* documents =
       nullptr;  ///< each token's document in a sequence; positions restart in every document; null: one document
   /// Position of query token t.
   Count of(Count t) const { return documents != nullptr ? t - documents[t].first : past + t; }
 };
 
-/// Token ids, valid until all calls complete: on the host, with an optional copy in the backend's memory.
+/// Token ids on the host, with an optional copy in the backend's memory; valid until all calls complete.
 struct Ids {
   const std::int64_t* host = nullptr;
   In saved = nullptr;
@@ -65,7 +65,8 @@ struct RelativeInputs {
   DistanceRanges ranges = {};
 };
 
-/// Inputs of the attention core. Latent attention's rotary components, shared by the heads, are separate.
+/// Inputs of the attention core. Latent attention's rotary components (q_rope, k_rope) are separate because the heads
+/// share k_rope.
 struct AttentionInputs {
   HeadView q, q_rope, k, k_rope, v;
   HeadView pooled = {};  ///< keys of token groups, which are also the values (Attention::pooled)
@@ -120,7 +121,7 @@ inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t steps, std::u
 /// Destinations of the gradients of AttentionInputs' tensors. The gradient of the sinks is wide.
 struct AttentionGradients {
   HeadView q, q_rope, k, k_rope, v, pooled = {};
-  bool add_keys = false;  ///< whether to accumulate the gradients of keys and values, which other layers also read
+  bool add_keys = false;  ///< whether to accumulate gradients of keys and values that other layers share
   void* sinks = nullptr;
   void* relative = nullptr;  ///< gradient of the relative position biases, summed over all sequences
 };
@@ -197,7 +198,7 @@ class Backend : public ArenaMemory {
     if (plan.logits.chunks > 1) return "chunked logits";
     return {};
   }
-  /// Whether the backend runs MTP modules (Plan::mtp), which need losses over the rows that have a target, and sums of
+  /// Whether the backend runs MTP modules (Plan::mtp), which need losses restricted to rows with a target, and sums of
   /// losses.
   virtual bool runs_modules() const { return true; }
   virtual Bytes capacity() const = 0;                     ///< total device memory; 0: unknown
@@ -207,7 +208,7 @@ class Backend : public ArenaMemory {
   virtual void download(void* to, In from, Bytes bytes) = 0;
   virtual void zero(Out x, Bytes bytes) = 0;
   virtual void copy(Out to, In from, Bytes bytes) = 0;
-  /// Converts between doubles on the host and values in the backend's format, or its wide format.
+  /// Converts between doubles on the host and values in the backend's format or, if `wide`, in its wide format.
   virtual void write(Out to, std::span<const double> from, bool wide) = 0;
   virtual void read(std::span<double> to, In from, bool wide) const = 0;
 
@@ -223,7 +224,7 @@ class Backend : public ArenaMemory {
   /// result of loss_gradient and may be overwritten.
   virtual void linear_gradient(const Linear&, const LinearView&, In dy, Out dx, bool add, Out dw, Out db) = 0;
 
-  /// `statistics`: wide, (mean,) 1/deviation per row; may be null.
+  /// `statistics`: wide; per row, the mean (LayerNorm only) and 1 / standard deviation; may be null.
   virtual void norm(const Norm&, const NormView&, Out y, Out statistics) = 0;
   virtual void norm_gradient(const Norm&, const NormView&, In statistics, In dy, Out dx, bool add, Out dw, Out db) = 0;
 
@@ -259,8 +260,8 @@ class Backend : public ArenaMemory {
                              bool add_b) = 0;
   virtual void tanh(const Pointwise&, In /*x*/, Out /*y*/) { throw_lack(); }
   virtual void tanh_gradient(const Pointwise&, In /*x*/, In /*dy*/, Out /*dx*/, bool /*add*/) { throw_lack(); }
-  /// y: xIELU (arXiv:2411.13010) of x with two learned parameters, times b if given. The parameters' gradients are wide
-  /// and accumulated.
+  /// y: xIELU (arXiv:2411.13010) of x with two learned parameters, multiplied by b unless b is null. The parameters'
+  /// gradients are wide and accumulated.
   virtual void xielu(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, Out /*y*/) { throw_lack(); }
   virtual void xielu_gradient(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, In /*dy*/, Out /*dx*/, bool /*add_x*/,
                               Out /*db*/, bool /*add_b*/, Out /*dbends*/) {
@@ -320,20 +321,21 @@ class Backend : public ArenaMemory {
   virtual void dropout_gradient(const Pointwise&, const Dropout&, In mask, Out dx) = 0;
 
   /// Computes the softmax of the logits, with the top_k renormalized to sum to 1 (Mixtral, arXiv:2401.04088); ties go
-  /// to the lower expert. gates: (rows, experts), not_chosen (model/math/routing.hpp) for experts that are not chosen.
-  /// saved: wide probabilities, then wide gates; null in inference.
+  /// to the lower-numbered expert. gates: (rows, experts), not_chosen (model/math/routing.hpp) for experts that are not
+  /// chosen. saved: wide probabilities, then wide gates; null in inference.
   virtual void route(const Pointwise&, In logits, Out gates, Out saved) = 0;
   virtual void route_gradient(const Pointwise&, In saved, In dgates, Out dlogits, bool add) = 0;
   /// Like route, for a router that also chooses among experts that return their input (Moe::zero_experts). Every token
-  /// gets the top visited() experts with weights and, for the rest of top_k, the top experts without weights. Sizes
-  /// therefore do not depend on data, whereas the model's own router reaches them only on average (arXiv:2509.01322,
-  /// 2.1). In gates, saved and dgates, experts with weights are laid out as in route, and the others follow.
+  /// gets the top visited() experts with weights and, for the rest of top_k, the top experts without weights. Tensor
+  /// sizes therefore do not depend on the data, whereas the model's own router reaches these sizes only on average
+  /// (arXiv:2509.01322, 2.1). In gates, saved and dgates, experts with weights are laid out as in route, and the others
+  /// follow.
   virtual void route_own(const Pointwise&, const Moe&, In /*logits*/, Out /*gates*/, Out /*saved*/) { throw_lack(); }
   virtual void route_own_gradient(const Pointwise&, const Moe&, In /*saved*/, In /*dgates*/, Out /*dlogits*/,
                                   bool /*add*/) {
     throw_lack();
   }
-  /// y = a + w b, with w the sum of the gates of experts that return their input.
+  /// y = a + w b, where w is the sum of the gates of experts that return their input.
   virtual void add_own(const Pointwise&, const Moe&, In /*gates*/, In /*a*/, In /*b*/, Out /*y*/) { throw_lack(); }
   virtual void add_own_gradient(const Pointwise&, const Moe&, In /*route_saved*/, In /*b*/, In /*dy*/, Out /*db*/,
                                 bool /*add_b*/, Out /*dgates*/, bool /*add_g*/) {
@@ -393,22 +395,23 @@ class Backend : public ArenaMemory {
   /// Writes the norm (root of the sum of squares), followed by the clipping factor: most / norm if that is below 1 and
   /// `most` is positive, else 1; NaN if a loss or the norm is not finite.
   virtual void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) = 0;
-  /// Multiplies every gradient by the factor. A NaN factor skips the operation, here and in optimizers that take one.
+  /// Multiplies every gradient by the factor. If the factor is NaN, this method and optimizers with a clipping factor
+  /// change no value.
   virtual void multiply_by(Updates, const double* factor) = 0;
   virtual void update(Updates, const OptimizerStep&) = 0;
 
-  /// FLOPs of matmuls and attention so far: 2 per multiply-add, from the loop bounds of the calls. Counted values count
-  /// each operation as it executes.
+  /// Cumulative FLOPs of matmuls and attention: 2 per multiply-add, from the loop bounds of the calls; values of type
+  /// Counted instead count each operation as it executes.
   virtual Flops done() const = 0;
-  /// Operations outside matmuls and attention so far (sums, products, quotients, functions); 0 unless values are
-  /// Counted.
+  /// Cumulative operations outside matmuls and attention (sums, products, quotients, functions); 0 unless values are of
+  /// type Counted.
   virtual Count beside() const { return 0; }
   /// Waits for all calls to complete.
   virtual void wait() {}
-  /// The device's instruments; may be null.
+  /// The device's instruments; null if it has none.
   virtual Instruments* instruments() { return nullptr; }
-  /// Runs f, or replays its recording in `held` with the inputs `moving`. Results are the same, and each replay counts
-  /// its FLOPs. f must write its results to existing memory and make the same calls whenever it is called with the same
+  /// Runs f, or replays its recording in `held` with the inputs `moving`. Both give the same results and count the same
+  /// FLOPs. f must write its results to existing memory and make the same calls whenever it is called with the same
   /// holder, which is initially empty.
   virtual void replay(std::unique_ptr<Recording>& /*held*/, const Moving& /*moving*/, const std::function<void()>& f) {
     f();

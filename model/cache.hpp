@@ -1,6 +1,6 @@
 #pragma once
-/// The KV cache, by layer: rows of heads, or latent rows. Layers with a window or chunks store that many tokens and
-/// overwrite the oldest.
+/// The KV cache, by layer: rows of heads, or latent rows. A layer with a window or chunks stores only as many tokens as
+/// these span, and overwrites the oldest.
 
 #include <map>
 #include <memory>
@@ -34,8 +34,8 @@ struct CacheCodes {
 };
 
 struct LayerCache {
-  CachedRows k, v;  ///< grouped: heads of keys and of values; latent: k holds the latent rows; expanded: k holds values
-                    ///< and keys without positions, v the rotary keys of every head
+  CachedRows k, v;  ///< grouped: heads of keys and of values; latent: k holds the latent rows; expanded: k holds the
+                    ///< values and the non-rotary parts of keys, v the rotary parts of every head's keys
   CachedRows index_keys;  ///< an indexer's keys; if pooled, with `groups` slots
   Count capacity = 0;     ///< number of slots
   CachedRows pooled;      ///< keys of complete token groups; empty without pooling
@@ -43,7 +43,7 @@ struct LayerCache {
   std::map<std::string_view, Tensor>
       states;  ///< states by operator: a recurrence's state, or the last inputs of a convolution or shift
   std::optional<Positions> positions =
-      {};  ///< positions of rows written in one pass (an encoder's); absent: the pass's positions
+      {};  ///< positions of rows that an encoder writes in one pass; absent: positions of the current pass
 };
 
 class Cache {
@@ -116,7 +116,7 @@ class Cache {
     r.data = held(op, slots * r.row(backend_.number()));
     return r;
   }
-  /// Adds pooled keys, and, outside the KV cache, the last tokens' data that pooling needs.
+  /// Adds pooled keys to the KV cache and, as activations, the last tokens' data that pooling needs.
   void add(LayerCache& to, std::string_view op, const Pool& s) {
     to.groups = tokens_ / s.ratio;
     const bool indexes = op == "attn.index_pool";
@@ -137,7 +137,7 @@ class Cache {
     } else if (s.latent_dim == 0) {
       to.k = keys(s.kv_heads, s.qk_dim);
       if (!s.shared) to.v = values(s.v_dim);
-    } else {  // expanded latent heads: keys without positions are stored with the values
+    } else {  // expanded latent heads: non-rotary parts of keys are stored with the values
       to.k = keys(s.kv_heads, s.qk_dim - s.rope_dim + s.v_dim);
       to.v = values(s.rope_dim);
     }

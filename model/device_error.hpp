@@ -5,8 +5,8 @@
 
 namespace llmcalc::model {
 
-/// A device failed. The message is a full sentence with failure, cause and remedy. Caught in main; exit
-/// code 2.
+/// The failure of a device. The message is a full sentence that states failure, cause and remedy. main catches it and
+/// exits with code 2.
 struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -8,7 +8,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// For every token in sequences of `length`, the token `by` positions ahead; `rest` past the end.
+/// For every token in sequences of `length`, the token `by` positions ahead; `rest` past the end of a sequence.
 std::vector<std::int64_t> ahead(std::span<const std::int64_t> tokens, Count length, Count by, std::int64_t rest) {
   std::vector<std::int64_t> all(tokens.size(), rest);
   for (Count i = 0; i < static_cast<Count>(tokens.size()); ++i)
@@ -22,8 +22,8 @@ class DraftedTexts {
   DraftedTexts(const Backend& backend, std::span<const std::int64_t> ids, Count sequences)
       : backend_(backend), ids_(ids), sequences_(sequences), queries_(static_cast<Count>(ids.size()) / sequences) {}
 
-  /// Takes the model's logits, either for the last token of each sequence, in which case all of its tokens are kept, or
-  /// for every token.
+  /// Accepts tokens by the model's logits: if these cover every token, the drafts on which the model agrees in all
+  /// sequences; if they cover only the last token of each sequence, all tokens.
   void keep(const Value& logits) {
     const std::vector<std::int64_t> chosen = choices(logits);
     const Count rows = logits.rows / sequences_;
@@ -35,7 +35,7 @@ class DraftedTexts {
       known_.emplace_back(first, first + saved_).push_back(chosen[index(s * rows + (rows == 1 ? 0 : saved_ - 1))]);
     }
   }
-  /// Takes a module's logits, for one token of each sequence.
+  /// Appends a module's drafts, chosen by its logits for one token of each sequence.
   void draft(const Value& logits) {
     const std::vector<std::int64_t> chosen = choices(logits);
     for (Count s = 0; s < sequences_; ++s) known_[index(s)].push_back(chosen[index(s)]);

@@ -14,9 +14,9 @@ namespace llmcalc::model {
 
 /// Hardware counts of a range: executed work, including padded and masked tiles.
 struct RangeCount {
-  std::string range;                    ///< name of the range, "forward"
+  std::string range;                    ///< name of the range, such as "forward"
   double tensor_flops = 0;              ///< FLOPs of the tensor cores, in the backend's format; a multiply-add counts 2
-  std::optional<double> read, written;  ///< bytes from and to DRAM, if the chip counts them
+  std::optional<double> read, written;  ///< bytes read from and written to DRAM, if the chip counts them
   Seconds time;                         ///< time while counting, which slows the run; not a speed measurement
 };
 
@@ -45,7 +45,7 @@ struct Board {
   std::optional<std::string> name, driver;
   std::optional<double> sm_clock, sm_clock_max, memory_clock, memory_clock_max;
   std::optional<double> watts, watts_limit, celsius;
-  std::optional<std::vector<std::string>> throttled;  ///< reasons for clocks below the maximum: "power cap"
+  std::optional<std::vector<std::string>> throttled;  ///< reasons for clocks below the maximum, such as "power cap"
   std::optional<Bytes> reserved;                      ///< memory reserved by driver and firmware; unavailable to
                                                       ///< programs
   std::optional<int> other_processes;                 ///< number of other processes computing on the board
@@ -55,7 +55,7 @@ struct Board {
 struct TensorOp {
   Shape shape;
   bool backward = false;
-  Flops flops = {};  ///< FLOPs, 2 per multiply-add of its dimensions
+  Flops flops = {};  ///< FLOPs, 2 per multiply-add of its shape
   AttentionImpl attention = AttentionImpl::flash;
   std::optional<AttentionCore> core = {};  ///< the attention core that ran; absent: unknown
 };
@@ -74,7 +74,7 @@ struct TensorWork {
 };
 
 struct Version {
-  std::string of, version;  ///< component and version, "cuBLASLt", "13.1.0"
+  std::string of, version;  ///< component and version, such as "cuBLASLt" and "13.1.0"
 };
 
 class Instruments {
@@ -84,13 +84,13 @@ class Instruments {
   /// Why counting is impossible, as a sentence; empty if it is possible.
   virtual std::string counters_missing() = 0;
   /// Starts a session of up to 64 consecutive ranges. The caller waits for all work within a range before it ends.
-  /// Counting slows the run. Throws std::runtime_error.
+  /// Counting slows the run. Throws std::runtime_error on failure.
   virtual void start_counting() = 0;
   virtual void begin(const std::string& range) = 0;
   virtual void end() = 0;
   virtual std::vector<RangeCount> stop_counting() = 0;
 
-  /// Tensor-core work of an operator; absent if it has no FLOPs. The kind depends only on its sizes and direction.
+  /// Tensor-core work of an operator; absent if it has no FLOPs. The kind depends only on its shape and direction.
   virtual std::optional<TensorWork> tensor_work(const TensorOp& op) const = 0;
 
   virtual void start_energy() = 0;

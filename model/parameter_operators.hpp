@@ -29,7 +29,7 @@ class ParameterOperators {
   Count halves_;
   Count layers_;
   std::map<std::pair<Count, std::string>, Op>
-      all_;  ///< by first layer of the kind (or a constant below) and operator name
+      all_;  ///< keyed by the first layer of the kind (or a constant below) and the operator name
   static constexpr Count of_none = -1, of_module = -2;  ///< embeddings and heads; MTP modules
 };
 

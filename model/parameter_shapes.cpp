@@ -153,7 +153,7 @@ class Shapes {
     vector(part + ".gather.bias", weights, Start::zero);
   }
 
-  /// Adds the alternating updates and the low-rank path parallel to the mixer.
+  /// Adds the parameters of the alternating updates and of the low-rank path parallel to the mixer.
   void alternating() {
     scale("altup.norm", a_.hidden, false);
     matrix("altup.router", a_.streams, a_.hidden, false);

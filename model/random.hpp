@@ -27,8 +27,8 @@ LLMCALC_HD constexpr RandomKey random_key(std::uint64_t seed) {
   return {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}};
 }
 
-/// Counter of block `index` of stream `stream`. Each use has its own stream (a step's dropout at one place, the initial
-/// values of one weight).
+/// Counter of block `index` of stream `stream`. Each use has its own stream, for example the dropout of one operator in
+/// one step, or the initial values of one weight.
 LLMCALC_HD constexpr RandomWords random_counter(std::uint64_t index, std::uint64_t stream = 0) {
   return {{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32U),
            static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32U)}};
@@ -79,9 +79,9 @@ LLMCALC_HD constexpr UniformBlock uniform_block(RandomKey key, RandomWords count
   return {{unit_float(r.word[0]), unit_float(r.word[1]), unit_float(r.word[2]), unit_float(r.word[3])}};
 }
 
-/// Two independent numbers with mean 0 and variance 1: sqrt(-2 ln u) cos(2 pi v) and sin, with u in (0, 1] and v in [0,
-/// 1) (Box and Muller 1958). Computed in double, so that differences in the last bits of a library's logarithm rarely
-/// reach a float.
+/// Two independent numbers with mean 0 and variance 1: sqrt(-2 ln u) cos(2 pi v) and sqrt(-2 ln u) sin(2 pi v), with u
+/// in (0, 1] and v in [0, 1) (Box and Muller 1958). Computed in double, so that differences in the last bits of a
+/// library's logarithm rarely reach a float.
 struct NormalPair {
   double first = 0, second = 0;
 };

@@ -87,9 +87,9 @@ class StepReport {
   Apart memory_;
 };
 
-/// A training step and the settings it was recorded with.
+/// A training step, and the settings with which it was recorded.
 struct TrainingStep {
-  Settings settings;  ///< settings with `steps` 0
+  Settings settings;  ///< settings, with `steps` set to 0
   OptimizerSettings optimizer;
   std::weak_ptr<Buffer> gradient;  ///< gradient of the first parameter
   StepReport report;

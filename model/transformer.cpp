@@ -8,7 +8,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// Rejects mixers that the reference transformer lacks.
+/// Rejects mixers that the reference transformer does not support.
 void require_mixer(const Mixer& m) {
   if (m.recurrent.state_bytes != 4)
     throw InputError("the reference transformer supports only float32 recurrent states, but this model's states have " +
@@ -251,7 +251,7 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
     pass.watch(stop_);
     take(forward(pass, pass.tokens(ids, {})));
   };
-  // Only flash decoding has the same sizes for every token: naive attention's scores grow.
+  // Only flash decoding has the same tensor sizes for every token; naive attention's scores grow.
   if (cache == nullptr || past == 0 || queries > 1 || trace != nullptr ||
       settings_.plan.attention != AttentionImpl::flash) {
     std::vector<double> out;

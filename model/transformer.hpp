@@ -21,8 +21,8 @@ const Arch& runnable(const Arch& arch, const Backend& backend);
 
 /// Tokens that a drafting pass chooses greedily.
 struct Drafts {
-  Count saved = 0;  ///< number of tokens kept: all of a prompt; otherwise the first token, which is certain, and the
-                    ///< drafts up to the first that the model rejects in any sequence
+  Count saved = 0;  ///< number of accepted tokens: all of a prompt; otherwise the first token, which is certain, and
+                    ///< the drafts up to the first that the model rejects in any sequence
   std::vector<std::int64_t> tokens;  ///< (sequences, 1 + modules): the next token, and drafts of the ones after it
 };
 
@@ -47,13 +47,15 @@ class Transformer {
   double gradients(const Batch& batch, double scale, Trace* trace, const std::function<void()>& at_end_of_forward = {});
   /// Updates the weights. Returns the norm of the whole gradient before clipping.
   double update(const OptimizerSettings& o);
-  /// Zeroes gradients, runs every micro-batch and updates once. Returns the mean loss. Throws NotANumber.
+  /// Zeroes gradients, runs every micro-batch and updates once. Returns the mean loss. Throws NotANumber if a loss or
+  /// the gradient is not finite.
   double train(std::span<const Batch> micro_batches, const OptimizerSettings& o, Trace* trace = nullptr);
   /// How the first micro-batch of the last train() was executed; see Replayed.
   std::string training_run() const { return training_ != nullptr ? training_->first.how() : ""; }
   /// Mean loss without gradients, with the step's dropout masks if dropout is on.
   double loss(const Batch& batch, Trace* trace = nullptr);
-  /// The first operator of a loss() pass whose result is not a number, "mlp.up in layer 3"; empty if all are numbers.
+  /// The first operator of a loss() pass whose result is not finite, such as "mlp.up in layer 3"; empty if all are
+  /// finite.
   std::string first_not_a_number(const Batch& batch);
 
   // ---- inference

@@ -13,9 +13,9 @@ namespace llmcalc::model {
 ///   adam, adam8bit: rate, beta1, beta2, epsilon, decay, step (arXiv:1711.05101);
 ///   momentum, sgd: rate, momentum, decay;
 ///   lion (arXiv:2302.06675): w -= rate (sign(beta1 m + (1 - beta1) g) + decay w), then m = beta2 m + (1 - beta2) g;
-///   adafactor (arXiv:1804.04235, algorithms 4 and 5; no momentum, rate given): rate, decay, step; a matrix's second
-///   moment is the product of its row means and column means;
-///   muon (calc/training/muon.hpp): orthogonalized momentum for matrices, AdamW for all else.
+///   adafactor (arXiv:1804.04235, algorithms 4 and 5; no momentum, no computed rate): rate, decay, step; a matrix's
+///   second moment is the product of its row means and column means; muon (calc/training/muon.hpp): orthogonalized
+///   momentum for matrices, AdamW for all other parameters.
 struct OptimizerStep {
   Optimizer optimizer = Optimizer::adam;
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0, momentum = 0.9;

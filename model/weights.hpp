@@ -30,7 +30,7 @@ inline constexpr double short_step = -4.6;
 
 /// `groups` matrices (out, in), or vectors (out) if in is 0.
 struct ParameterShape {
-  std::string name;  ///< "layers.3.attn.q.weight", "head.norm.bias"
+  std::string name;  ///< such as "layers.3.attn.q.weight" or "head.norm.bias"
   Count groups = 1, out = 0, in = 0;
   Start start = Start::normal;
   Count elements() const { return mul(groups, out, std::max<Count>(in, 1)); }
@@ -64,9 +64,9 @@ struct Parameter {
 
 class Weights {
  public:
-  /// Weights only, including the first `modules` MTP modules, drawn from `seed`; without a seed they are
-  /// uninitialized until loaded. `formats`: if empty, all weights are in the backend's format. `adapters`: added to
-  /// the weights.
+  /// Allocates only weights, including those of the first `modules` MTP modules, and draws them from `seed`; without a
+  /// seed they are uninitialized until loaded. `formats`: if empty, all weights are in the backend's format.
+  /// `adapters`: added to the weights.
   Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed, Count modules = 0,
           const ParameterFormats& formats = {}, const Adapters& adapters = {});
 
@@ -94,13 +94,14 @@ class Weights {
   }
   /// The trained parameters.
   std::vector<const Parameter*> trained() const;
-  /// The trained parameters in the form that optimizers take. 2-byte gradients are widened, outside the arena, until
+  /// The trained parameters in the form that optimizers require. 2-byte gradients are widened, outside the arena, until
   /// the next call.
   std::vector<ParameterUpdate> updates();
   /// Marks every gradient as written, after a replayed step.
   void gradients_written();
 
-  /// "attn.q.weight" of layer 3, or (layer -1) "head.norm.weight"; null if the model lacks it.
+  /// Finds a parameter, such as "attn.q.weight" of layer 3, or "head.norm.weight" of layer -1; null if the model lacks
+  /// it.
   Parameter* find(Count layer, std::string_view name);
   Parameter& at(Count layer, std::string_view name);
   std::deque<Parameter>& all() { return all_; }
@@ -110,7 +111,7 @@ class Weights {
 
   void set(Parameter& p, std::span<const double> values);
   /// A weight's values in the backend's format. Dequantized values are valid until another weight of the same kind
-  /// ("bias") is requested. Null if p is null.
+  /// (such as "bias") is requested. Null if p is null.
   const void* numbers(const Parameter* p);
   std::vector<double> get(const Tensor& t, Count elements, bool wide) const;
 

@@ -110,8 +110,8 @@ void check_ends(const Arch& a, const Check& check) {
              "per-layer inputs and layer scales require serial blocks; remove them");
 }
 
-/// Checks encoders. Encoder layers must be bidirectional, and their windows must have odd lengths. Decoder layers, if
-/// any, must follow them, and each must have cross-attention to the encoder's output.
+/// Checks encoders. Encoder layers must be bidirectional, and their windows must have odd lengths. Any decoder layers
+/// must follow the encoder layers and have cross-attention to the encoder's output.
 void check_direction(const Arch& a, const Check& check) {
   Count encoder_end = 0;
   for (const LayerKind& kind : layer_kinds(a))

@@ -267,7 +267,7 @@ std::array<double, peak_count> shares(const Object& o, const char* key) {
   return all;
 }
 
-/// PCI Express link between cards that are not joined by a bridge, in a server with eight slots. Absent if the card
+/// PCI Express link between cards that are not connected by a bridge, in a server with eight slots. Absent if the card
 /// has no bridge.
 std::optional<Link> link_beyond_bridge(const HardwareCard& card, const Link& link) {
   constexpr Count slots = 8;

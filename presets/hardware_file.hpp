@@ -5,7 +5,7 @@
 ///   "memory": { "capacity": "80 GiB", "bandwidth": "3.35 TB/s", "type"?,
 ///               "driver"?: "79.65 GiB",            total that the driver reports (nvidia-smi)
 ///               "visible"?: "79.15 GiB",           total that a process sees (CUDA)
-///               "usable"?: 0.75 }                  share available to a program if the system shares the memory
+///               "usable"?: 0.75 }                  fraction available to programs if the CPU shares the memory
 ///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8; FP32
 ///                                                  accumulation for formats below 32 bits
 ///   "cache"?: "50 MiB",
@@ -13,9 +13,9 @@
 ///                 "reduces"?: true, "dimensions"?: [16, 16], "wraps"?: 4 }   inside a node
 ///   "network"?: { "type"?, "ranks"?, "bandwidth", "latency"?, "reduces"? }   between nodes
 ///   "pcie"?:    { "type"?, "bandwidth" },
-///   "host"?:    { "type"?, "bandwidth"?: "450 GB/s", "memory"?: "512 GB/s" }    bandwidths of its link and its memory
+///   "host"?:    { "type"?, "bandwidth"?: "450 GB/s", "memory"?: "512 GB/s" }    host's link and memory bandwidths
 ///   "power"?: "700 W",  "prices"?: [ { "price": "2.99 USD/h", "source", "seller"?, "date"?,
-///                                      "recalled"?: true } ],   recalled: from memory
+///                                      "recalled"?: true } ],   recalled: not looked up
 ///   "achieved"?: { "matmul"?: 0.71 or { "bf16": 0.71, ... }, "memory"?: 0.9, "link"?: 0.8, "launch"?: "4 us", "how",
 ///                  "attention"?: { "fp32": "31 GFLOP/s", ... },  "attention_backward"?,  "plain_attention"?,
 ///                  "plain_attention_backward"?,  "naive_attention"?,  "naive_attention_backward"?,  "half_matmul"?: {
@@ -48,7 +48,7 @@ struct Price {
   double usd_per_hour = 0;
   std::string source;
   std::string seller{}, date{};  ///< empty if unknown
-  bool recalled = false;         ///< whether the price is from memory rather than looked up
+  bool recalled = false;         ///< whether the price was recalled, not looked up
 };
 
 /// Measured efficiencies that a file states for a device. Fields of `rates` that were not measured have their neutral
@@ -65,16 +65,16 @@ struct HardwareCard {
   std::string name, title;
   std::string word;  ///< name in commands: the preset's name, or the path of its file
   std::vector<std::string> aliases;
-  std::string source;  ///< where the card comes from: preset name, or path of the file
+  std::string source;  ///< origin of the card: preset name or file path
   std::string vendor, architecture, form_factor, memory_type, link_type;
   HostSide host;                          ///< host values as stated in the file
   Cluster cluster;                        ///< the device, and its links from the innermost outward
   std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates modify only the copy in `cluster`
   BytesPerSecond pcie;                    ///< bandwidth per direction; 0: unknown
-  bool bridged = false;       ///< whether a bridge joins only a few cards; all others communicate over PCI Express
-  double watts = 0;           ///< power in watts; 0: unknown
+  bool bridged = false;  ///< whether a bridge connects only a few cards; all other cards communicate over PCI Express
+  double watts = 0;      ///< power in watts; 0: unknown
   Bytes driver{}, visible{};  ///< memory that the driver reports, and that a process sees; 0: unknown
-  double usable = 0;          ///< share of the memory that is available to a program; 0: unknown, or all of it
+  double usable = 0;          ///< fraction of the memory that programs can use; 0: unknown, or all of it
   std::vector<Price> prices;
   std::vector<std::pair<std::string, std::string>> sources;  ///< path of a value, "memory.capacity", and its source
   Count unsourced = 0;                                       ///< number of values without a source; 0 in presets

@@ -29,8 +29,8 @@ bool exists(std::string_view path) {
   return !path.empty() && fs::exists(fs::path(path), ignored);
 }
 
-/// Whether `text` is meant as a path: it contains '/', has a file name extension below, is "-", or names an existing
-/// file.
+/// Whether `text` is meant as a path: it contains '/', ends in one of the extensions below, is "-", or names an
+/// existing file.
 bool is_path(std::string_view text) {
   const std::string name = lower(text);
   for (const std::string_view ending : {".json", ".gguf", ".safetensors"})
@@ -104,7 +104,7 @@ void add_quantization(Document& config) {
   }
 }
 
-/// The config.json in the folder of `file`, if there is one.
+/// The config.json in the folder of `file`; absent if that folder has none.
 std::optional<std::string> config_beside(const std::string& file) {
   const fs::path config = fs::path(file).parent_path() / "config.json";
   std::error_code failed;

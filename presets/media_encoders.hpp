@@ -15,7 +15,7 @@ struct MediaEncoders {
   std::optional<Bytes> held{};  ///< bytes of a checkpoint's tensors; absent: no tensors were read
 
   constexpr Count total() const { return add(add(vision, audio), add(projector, cross)); }
-  /// Bytes in memory. Encoders take 16 bits per parameter even in quantized checkpoints.
+  /// Bytes in memory. Encoders use 16 bits per parameter even in quantized checkpoints.
   constexpr Bytes bytes() const { return held.value_or(Bytes(mul(2, total()))); }
   /// The part of bytes() that is sharded across tensor-parallel ranks, namely the `cross` layers. Their share of
   /// `held` is proportional to their parameters.

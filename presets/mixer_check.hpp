@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// Throws failed checks as an InputError whose message is the place and a sentence.
+/// Throws an InputError for each failed check. Its message consists of the location and a sentence.
 class Check {
  public:
   explicit Check(const std::string& where) : where_(where) {}

@@ -26,15 +26,15 @@ struct ModelCard {
   MediaEncoders media_encoders{};  ///< encoders, excluded from all parameter counts of the architecture
   std::optional<Count> published;  ///< published parameter count, in which a tied head is counted once
   std::string published_source;
-  std::optional<Count> stored;  ///< parameters in the published checkpoint file, if different
+  std::optional<Count> stored;  ///< parameters in the published checkpoint file, if different from `published`
   std::string notes;
   std::vector<std::string> caveats;      ///< omissions and assumptions that affect any result
   std::string released{};                ///< release date: "2025-08" or "2026"; empty: unknown
   std::string use{};                     ///< intended use: "code" for code models; empty: general
-  std::string origin{};                  ///< relation of the user's name to the preset; empty: the preset's name
+  std::string origin{};                  ///< how the requested name relates to the preset's name; empty if equal
   std::optional<WeightFormats> weights;  ///< weight formats as stored in the checkpoint
   std::optional<DType> products;         ///< operand format of the blocks' matmuls if inputs are also quantized (w8a8)
-  NarrowParts product_parts = NarrowParts::all();  ///< parts whose matmuls use `products`; all others use 16 bits
+  NarrowParts product_parts = NarrowParts::all();  ///< parts whose matmuls use `products`; other matmuls use 16 bits
   std::vector<std::string> unread_keys{};          ///< unread keys of the config.json, by path ("text_config.head_dim")
   std::vector<std::string> unknown_keys;  ///< unread config.json keys that may affect a size (import/harmless_keys.hpp)
 };

@@ -59,7 +59,7 @@ namespace llmcalc {
 bool is_model_file(const json::Value& value);
 
 /// Reads and checks a model file; `where` names it in errors. Throws InputError if it is invalid or if the published
-/// parameter count differs from the computed one.
+/// parameter count differs from the computed count.
 ModelCard read_model_file(const json::Value& value, const std::string& where);
 
 /// A model file for `card`, which read_model_file() converts back to an equal card.

@@ -9,7 +9,7 @@
 ///   "norms":            "fused" or "written out"       for models with RMSNorm
 ///   "experts":          "grouped" or "one by one"      expert matmuls
 ///   "tensor_exchanges": "waited for", "beside weights" or "overlapped" (TensorCollectives)
-///   "data_exchanges":   "waited for" or "overlapped"   with layers
+///   "data_exchanges":   "waited for" or "overlapped"   data-parallel collectives
 ///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
 ///                       "pytorch" (MemorySoftware, presets/estimators/stored_plan.hpp): memory in addition to tensors
 ///   "vocabulary_multiple"?: 128                        pads the vocabulary rows of each tensor-parallel rank to a
@@ -27,13 +27,13 @@
 ///   "prompts":   "beside decoding" or "first"     in a server's passes
 ///   "sums":      "fp32" or "fp16"                 accumulation of matmuls on GeForce cards
 ///   "weights"?:  "gguf"                           weights are GGUF files, without vision and audio encoders
-///   "host"?:     "computes"                       decodes with weights in host memory on the host; absent: loads them
+///   "host"?:     "computes"                       decodes on the host with weights in host memory; absent: loads them
 ///   "server"?:                                    memory and limits of a server (presets/stack/engine_law.hpp)
 ///
 /// "parent": NAME or NAME@VERSION, a stack whose keys apply unless the file states its own (except name, title,
 /// aliases, notes, launch and versions). "versions": presets/stack/version.hpp. "capabilities":
-/// presets/stack/capabilities.hpp. "launch"?: the command or file that starts the stack, presets/stack/launch.hpp.
-/// The numeric parameters that belong to these keywords are fitted: presets/estimates/.
+/// presets/stack/capabilities.hpp. "launch"?: the command or file that starts the stack, presets/stack/launch.hpp. The
+/// numeric parameters for these keywords are fitted: presets/estimates/.
 
 #include <memory>
 #include <optional>
@@ -57,20 +57,20 @@ namespace llmcalc {
 
 struct SoftwareCard {
   std::string name, title, source, notes;
-  std::string word;  ///< name in commands: the preset's name or the path of its file, and "@VERSION" if one was chosen
-  std::string parent;       ///< name of the parent stack; empty: none
+  std::string word;    ///< name in commands: the preset's name or its file's path, and "@VERSION" if the user chose one
+  std::string parent;  ///< name of the parent stack; empty: none
   SoftwareVersion version;  ///< the requested version, or the newest; its name is empty if the stack has no versions
   std::vector<SoftwareVersion> versions;  ///< all versions, oldest first
   Capabilities capabilities;
   std::vector<std::string> aliases;
   std::optional<TrainingStack> training;    ///< training properties, for a model with RMSNorm and flash attention
-  std::optional<InferenceStack> inference;  ///< inference properties; one of the two may be absent
+  std::optional<InferenceStack> inference;  ///< inference properties; either these or `training` may be absent
   std::optional<MemorySoftware> memory;     ///< memory model of a training process; absent: unknown
   std::vector<std::pair<std::string, json::Value>> defaults;  ///< options that the stack sets unless the user does
   std::vector<Component> widens;  ///< frozen 16-bit weights that the stack converts to float32
   Count vocabulary_multiple = 1;  ///< in training, multiple to which a rank's vocabulary rows are padded; 1: no padding
   std::shared_ptr<const Launch> launch;  ///< words of the launch command or keys of the launch file; absent: unknown
-  std::optional<EngineLaw> server;       ///< memory and limits of a server; absent: those of vLLM
+  std::optional<EngineLaw> server;       ///< memory and limits of a server; absent: vLLM's
   bool gguf_weights = false;             ///< whether weights are GGUF files, without vision and audio encoders
   bool computes_on_host = false;         ///< whether decode runs on the host if weights are in host memory
 

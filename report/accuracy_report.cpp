@@ -65,7 +65,7 @@ std::vector<std::string> group_cells(const ErrorGroup& g, bool short_names) {
           e.coverage ? percent_number(*e.coverage) : "-"};
 }
 
-/// Maximum number of groups shown per kind without --rows; those with the most rows are shown.
+/// Maximum number of groups shown per kind without --rows; the groups with the most rows are shown.
 constexpr Count most_shown = 12;
 
 /// Adds the table's lines for one kind of group.
@@ -100,7 +100,7 @@ Grid summary_grid(const std::vector<ErrorGroup>& groups, bool all) {
 
 // ---- Rows
 
-/// A value as text, in the unit given by the suffix of its quantity's name.
+/// A value as text, in the unit that the suffix of its quantity's name denotes.
 std::string value_of(const PredictedRow& r, double value) {
   if (r.quantity.ends_with("_bytes")) return human_text(value, Unit::bytes);
   if (r.quantity.ends_with("_s") && !r.quantity.ends_with("tok_s")) return human_text(value, Unit::seconds);

@@ -67,7 +67,7 @@ std::string dimensions_text(const std::vector<Count>& shape) {
   return text.empty() ? "1 number" : text;
 }
 
-/// Whether the tensors of each type are not recognized, by the type's index.
+/// For each type, by index, whether its tensors are not recognized.
 std::vector<bool> unknown_types(const Checkpoint& c, Count predicting) {
   std::vector<bool> unknown(c.tensors.types());
   for (const TensorsOfType& k : c.tensors.by_type())

@@ -79,7 +79,7 @@ constexpr std::array sums{CompareSum{"step.time_s", "step.breakdown_s."}, Compar
                           CompareSum{"inference_memory.total_bytes", "inference_memory."},
                           CompareSum{"flops.hardware_total", "flops."}};
 
-/// The definition of a path. Precondition: there is one.
+/// The definition of a path. Precondition: the path has a definition.
 const Definition* defined(std::string_view path) {
   const auto& all = explain::definitions();
   return &*std::find_if(all.begin(), all.end(), [&](const Definition& d) { return d.path == path; });
@@ -167,7 +167,7 @@ json::Object best_plan(const Side& s) {
   return json::Object(plans->front(), s.name + ", \"plans\"[0]");
 }
 
-/// Throws InputError if one search is for training and the other for serving.
+/// Throws InputError if one search is for training and the other search is for serving.
 void check_plans(const Side& first, const Side& s) {
   if (best_plan(first).has("step") != best_plan(s).has("step"))
     throw InputError(
@@ -297,7 +297,7 @@ std::string main_cause(const Side& a, const Side& b) {
 }
 
 /// The main differences of `b` from `a`: "b.json: 24.0 % less time per token, 4.3 % less time to the first token";
-/// empty if there are none.
+/// empty if the sides agree.
 std::string verdict_of(const Side& a, const Side& b) {
   std::string text;
   for (const VerdictPart& of : verdict_parts) {

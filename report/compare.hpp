@@ -15,8 +15,8 @@ struct Side {
   json::Value report;
 };
 
-/// Compares the first side with each of the others: every quantity that differs and, for a sum, the parts that make up
-/// the difference. A search is represented by its best plan. Throws InputError if a side is not a report, comes from
+/// Compares the first side with each other side: every quantity that differs and, for a sum, the parts that make up the
+/// difference. A search is represented by its best plan. Throws InputError if a side is not a report, comes from
 /// another command, or is a search without plans.
 Report compare(const std::vector<Side>& reports);
 

@@ -43,7 +43,7 @@ std::vector<FitFormat> usual_formats(const Request& r) {
   return all;
 }
 
-/// A request with the weights in one format. `name`: the format as given; empty: the model's own format.
+/// A request with the weights in one format. `name`: the format as specified; empty: the model's own format.
 struct InFormat {
   Request request;
   std::string name;
@@ -62,8 +62,8 @@ InFormat in_format(const Request& r, const FitFormat& f) {
 /// Bytes of the model's weights, by which formats are sorted.
 Bytes stored_bytes(const Request& r) { return weights_bytes(r.model.arch, r.plan, r.layout); }
 
-/// The request in each format that gets a row, widest first: the given format, else the checkpoint's and the engine's.
-/// Formats wider than a quantized checkpoint add no precision and are left out.
+/// The request in each format that gets a row, widest first: the specified format, otherwise the checkpoint's format
+/// and the engine's usual formats. Formats wider than a quantized checkpoint add no precision and are omitted.
 std::vector<InFormat> in_formats(const Request& r) {
   std::vector<InFormat> all{{r, ""}};
   if (r.gave("--weight-precision")) return all;
@@ -83,7 +83,7 @@ std::vector<InFormat> in_formats(const Request& r) {
   return all;
 }
 
-/// The request with the fewest layers in host memory that make it fit; absent if it does not fit even with all of them
+/// The request with the fewest layers in host memory that make it fit; absent if it does not fit even with all layers
 /// there.
 std::optional<InFormat> with_layers_on_host(const Request& r) {
   const Count layers = r.model.arch.layers;
@@ -96,8 +96,8 @@ std::optional<InFormat> with_layers_on_host(const Request& r) {
   return moved(*fewest);
 }
 
-/// The request in the usual host format with experts, else layers, in host memory. Absent unless the engine computes on
-/// the host and the request does not fit otherwise.
+/// The request in the usual host format with experts in host memory or, if that is not enough, with layers there.
+/// Absent unless the engine computes on the host and the request does not fit otherwise.
 std::optional<InFormat> on_host(const Request& r) {
   if (has_stages(r)) return {};
   if (!r.engine || !r.engine->computes_on_host || r.gave("--weight-precision") || r.gave("--offload")) return {};

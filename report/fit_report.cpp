@@ -125,7 +125,7 @@ std::string recent_rule() {
                      recent_since, usual_bits, fast_enough);
 }
 
-/// Recent models: comfortable ones first, then the largest.
+/// Recent models: comfortable models first, then the largest models.
 Grid recent_grid(const Request& like, const std::vector<ModelFit>& models) {
   std::vector<const FitRow*> rows;
   for (const ModelFit& m : models)
@@ -219,7 +219,7 @@ void sort_by_size(std::vector<ModelFit>& models) {
   });
 }
 
-/// The request of any model, for its device and the options common to all. Throws InputError with the first model's
+/// Any model's request, for the device and the options that all models share. Throws InputError with the first model's
 /// reason if no model can run.
 const Request& any_request(const std::vector<ModelFit>& models) {
   for (const ModelFit& m : models)
@@ -264,8 +264,7 @@ Notes fit_notes(const Request& like, const FitQuestion& q, const std::vector<Mod
   return notes;
 }
 
-/// Adds the verdict on the first model, which can run if any can; for a single model that cannot run, adds changes that
-/// help.
+/// Adds the verdict on the first model, which can run if any can; for a single model that cannot run, adds remedies.
 void add_verdict_of_first(const std::vector<ModelFit>& models, Report& report) {
   const ModelFit& first = models.front();
   if (!first.rows.empty()) {

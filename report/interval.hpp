@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// Adds a note that names the parts of the estimate that were measured on the device, if any.
+/// Adds a note that names the parts of the estimate that were measured on the device, unless no part was.
 void note_measured_device(const Request& r, Report& report);
 
 /// Adds a note if the interval is wider because no row of the estimator's fit was measured on the device, or too few

@@ -20,8 +20,8 @@ void add_note(Notes& notes, Note note);
 /// Adds notes of one kind.
 void add_notes(Notes& notes, std::string_view key, const std::vector<std::string>& texts);
 
-/// Adds `notes`, a list of strings, and `notes_keyed`, the same strings with their keys; leaves a report without
-/// notes unchanged.
+/// Adds `notes`, a list of strings, and `notes_keyed`, the same strings with their keys; a report without notes remains
+/// unchanged.
 void put_notes(json::Value& report, const Notes& notes);
 
 }  // namespace llmcalc

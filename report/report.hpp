@@ -43,14 +43,14 @@ struct Section {
   }
 };
 
-/// The exact number if it has more digits than human_text; else empty.
+/// The exact number if it has more digits than human_text; otherwise empty.
 std::string exact_beside(const Row& row);
 
 /// A plain table, for lists and operators.
 struct Grid {
   std::string key, title;
   std::vector<std::string> columns;    ///< headings; empty: the table is only in JSON
-  std::size_t left = 1;                ///< number of left-aligned columns; the others are right-aligned
+  std::size_t left = 1;                ///< number of left-aligned columns; all other columns are right-aligned
   std::optional<std::size_t> exact{};  ///< index of the column shown only with --exact
   std::vector<std::string> spare{};    ///< right-aligned columns that a narrow screen drops first
   std::vector<std::vector<std::string>> rows;
@@ -85,7 +85,7 @@ struct Brief {
   std::vector<Finding> findings{};
   std::vector<MemoryBar> bars{};
   std::vector<std::string> rows{};  ///< paths of rows to show unless they are 0; "parameters.": a whole section
-  bool with_grid = false;           ///< whether to show those rows of `grid`, else of the first grid, that fit
+  bool with_grid = false;           ///< whether to show as many rows of `grid` (if empty: the first grid) as fit
   std::optional<Grid> grid{};
   std::size_t lines = 16;  ///< maximum number of lines
   std::string more{};      ///< last line: "more: --full"

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 /// Adds whether inference fits. `about` precedes the label: "inference fits".
 void add_inference_fit(const InferenceAnswer& a, Report& report, std::string_view about = "");
-/// Adds whether training fits: its software's process, if there is an estimate, and the tensors.
+/// Adds whether training fits: the process of its software, if its memory can be estimated, and the tensors.
 void add_training_fit(const TrainingAnswer& a, Report& report, std::string_view about = "");
 
 /// Adds the verdict on training: fit, step time, bound, largest terms of the time, and the run.

@@ -26,7 +26,7 @@ Evaluated evaluate(const Space& space, const Candidate& c) {
 
 namespace {
 
-/// Stage of a plan with `stages` stages at the same relative position as stage `rank` of a plan with `of_other`
+/// The stage, in a plan with `stages` stages, at the same relative position as stage `rank` of a plan with `of_other`
 /// stages.
 Count same_place(Count rank, Count stages, Count of_other) {
   if (stages == of_other) return rank;

@@ -5,7 +5,7 @@
 
 namespace llmcalc {
 
-/// Terms of a device's memory, as in Memory.
+/// The terms of a device's memory, which are members of Memory.
 enum class HeldTerm : std::uint8_t {
   weights,
   gradients,
@@ -28,9 +28,9 @@ Bytes term(const Memory& m, HeldTerm t);
 /// The result of train() for a candidate.
 struct Evaluated {
   Objection objection{};
-  Found found{};      ///< this and the members below are set only without an objection
+  Found found{};      ///< this and the members below are set only if there is no objection
   Memory memory{};    ///< memory of the fullest stage
-  Bytes host{};       ///< host memory of the stage that uses the most
+  Bytes host{};       ///< largest host memory of any stage
   Count fullest = 0;  ///< index of the fullest stage
   StepTime time{};
   bool fits = false;
@@ -38,16 +38,16 @@ struct Evaluated {
 };
 Evaluated evaluate(const Space& space, const Candidate& c);
 
-/// The memory term that grows most from plan `a` to plan `b`, and its growth; negative if every term shrinks.
-/// GrownPart: the same for the parts of a step's time.
+/// The memory term that grows most from plan `a` to plan `b`, and its growth, which is negative if every term shrinks.
 struct GrownTerm {
   HeldTerm term = HeldTerm::weights;
   Bytes by{};
 };
-/// Compares the fullest stage of `b` with the corresponding stage of `a`, because different stages of one plan also
-/// differ in their terms. If the numbers of stages differ, the corresponding stage is the first, the last, or one at
-/// the same relative position. `space` is the space of `a`.
+/// Compares the fullest stage of `b` with the corresponding stage of `a`, because the terms also differ between the
+/// stages of one plan. If the plans have different numbers of stages, the corresponding stage is the first, the last,
+/// or one at the same relative position. `space` is the space of `a`.
 GrownTerm most_grown(const Space& space, const Evaluated& a, const Evaluated& b);
+/// The part of the step time that grows most from plan `a` to plan `b`, and its growth.
 struct GrownPart {
   Part part = Part::matmul;
   Seconds by{};

@@ -68,7 +68,8 @@ double KeySearch::promise(const Candidate& key) {
   return std::numeric_limits<double>::infinity();
 }
 
-/// Objective value for the current number of stages, without pipeline stalls and stalls for sharded states.
+/// Objective value for the current number of stages, without pipeline stalls and without stalls for collectives of
+/// sharded states.
 double KeySearch::promised() {
   layout_.zero = now_.zero = Zero::none;
   layout_.hsdp = 0;
@@ -91,7 +92,7 @@ void KeySearch::search(const Candidate& key) {
   }
 }
 
-/// Sets plan and layout for a number of stages, with the highest possible ZeRO stage. Returns whether the layout is
+/// Sets the plan and layout for a number of stages, with the highest possible ZeRO stage. Returns whether the layout is
 /// possible.
 bool KeySearch::take_stages(Count stages) {
   now_ = key_;
@@ -138,7 +139,7 @@ void KeySearch::search_stages(Count stages) {
   for (const Run& run : all) search_run(run);
 }
 
-/// Whether a lower bound on the memory, for any partition and schedule, exceeds the device's memory.
+/// Whether a lower bound on the memory, which holds for every partition and schedule, exceeds the device's memory.
 bool KeySearch::exceeds_alone() {
   try {
     const double least =
@@ -149,8 +150,8 @@ bool KeySearch::exceeds_alone() {
   }
 }
 
-/// Whether a lower bound shows that all plans with this number of stages exceed the memory. Stores the micro-batch
-/// size, because larger micro-batches also exceed it.
+/// Whether a lower bound shows that all plans with this number of stages exceed the memory. If so, stores the
+/// micro-batch size, because larger micro-batches exceed the memory, too.
 bool KeySearch::exceeds_memory() {
   if (is_known_too_large(now_.pp)) return true;
   if (!exceeds_alone()) return false;
@@ -171,7 +172,7 @@ bool KeySearch::is_known_too_large(Count stages) const {
   return known != too_large_.end() && known->second <= key_.micro_batch;
 }
 
-/// Counts the plans with this number of stages, if all of them exceed the memory.
+/// Counts all plans with this number of stages as too large, or as impossible if their schedule is invalid.
 void KeySearch::count_too_large(const std::vector<Run>& all) {
   for (const Run& run : all) {
     layout_.schedule = run.schedule;
@@ -185,8 +186,8 @@ bool KeySearch::fits(Bytes bytes, Bytes host) const {
   return bytes <= usable_ && space_.cluster.device.host.holds(host);
 }
 
-/// Whether a plan may enter the lists, according to lower bounds on its time. Always true if the search ends at any
-/// plan that fits.
+/// Whether a plan may enter the lists, according to lower bounds on its time. Always true if the search ends at the
+/// first plan that fits.
 bool KeySearch::is_promising(const Pipeline& p, Seconds least, Bytes bytes) {
   if (until_ == Until::fit) return true;
   const Zero zero = layout_.zero;
@@ -250,7 +251,7 @@ void KeySearch::price_staging(const Pipeline& p) {
   change_splitting(splits_backward(p.schedule));
   const Zero waits = space_.plan.offload.any() || waits_for_weights(layout_) ? layout_.zero : Zero::none;
   if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v && staging_waits_ == waits) return;
-  if (staging_is_v_ != is_v) forget_rows();  // in a V, the last stage has no separate copy of the token embedding
+  if (staging_is_v_ != is_v) forget_rows();  // in a V schedule, the token embedding is not copied to the last stage
   const Staging* before = staging_chunks_ == p.chunks && staging_is_v_ == is_v ? staging_ : nullptr;
   staging_chunks_ = p.chunks;
   staging_is_v_ = is_v;
@@ -326,8 +327,9 @@ void KeySearch::price_sharded(Zero zero) {
 
 /// Lower bound on the seconds until all gradients are reduced: the bound of calc/pipeline/bound.hpp, plus the
 /// reduction after a rank's last backward. If ranks update without waiting for each other, the slowest rank
-/// determines the bound. With Zero::none and without `sums`, it bounds all ZeRO stages, which only add stalls. Under
-/// offload, each ZeRO stage needs its own bound, because higher stages have smaller shards.
+/// determines the bound. `sums`: whether the bound includes gathering weights and reducing gradients. With Zero::none
+/// and without `sums`, the result bounds all ZeRO stages, because sharding only adds stalls. Under offload, each ZeRO
+/// stage needs its own bound, because higher stages have smaller shards.
 Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   price_sharded(zero);
   const auto seconds = [&](Count q) -> const ChunkSeconds& {

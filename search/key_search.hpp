@@ -1,5 +1,5 @@
 #pragma once
-/// Search over the plans of one key, which share a price list: all stage counts, schedules and ways to shard.
+/// Searches all plans of a key: all stage counts, schedules and ZeRO stages. The plans of a key share a price list.
 
 #include <array>
 #include <map>
@@ -22,7 +22,7 @@ class KeySearch {
   const Best& best() const { return best_; }
   const Front& front() const { return front_; }
   const SearchCounts& counts() const { return counts_; }
-  /// Whether the search can end because a plan that fits is found and suffices.
+  /// Whether the search can end: any plan that fits suffices, and one was found.
   bool ends() const { return until_ == Until::fit && !best_.list().empty(); }
 
  private:
@@ -31,7 +31,7 @@ class KeySearch {
     ChunkAlive alive{};
     std::array<ChunkSeconds, 4> seconds{};  ///< seconds under each ZeRO stage
   };
-  /// A rank that may be the fullest: its states and live tensors.
+  /// States and live tensors of a rank that may be the fullest.
   struct PricedRank {
     HeldSums sums{};
     StageAlive alive{};
@@ -64,7 +64,7 @@ class KeySearch {
   Seconds least_update() const;
   Bytes peak(Bytes& host) const;
   bool can_enter(Seconds step, Bytes bytes) const;
-  Seconds nearly();  ///< step time, up to rounding
+  Seconds nearly();  ///< step time, equal to exact() up to rounding
   Seconds exact();   ///< step time, summed exactly as in train()
 
   const Space& space_;
@@ -76,7 +76,7 @@ class KeySearch {
   Stagings stagings_;
   std::map<Count, std::vector<Run>> runs_;  // runs to try, by number of stages
   StepWorkspace room_;
-  /// For each combination of the other choices, the smallest micro-batch size known to exceed the memory with any
+  /// For each combination of the other choices, the smallest micro-batch size known to exceed the memory under every
   /// schedule.
   std::map<Candidate, Count, decltype(&simpler)> too_large_{simpler};
 
@@ -90,12 +90,11 @@ class KeySearch {
   Layout layout_;
   const Prices* prices_ = nullptr;
   Efficiency efficiency_ = Efficiency::full;
-  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // row times by sharding of states, if any, and
-                                                                // efficiency
+  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // by sharding of states (0: none) and efficiency
   std::array<std::optional<RowCosts>, 4> costs_;                // row costs by the ZeRO stage whose stalls they include
   std::array<std::optional<Links>, 2> links_;                   // links for each efficiency
   std::vector<Zero> zeros_;
-  std::array<bool, 4> excluded_{};  // ZeRO stages that exceed the memory with any schedule
+  std::array<bool, 4> excluded_{};  // ZeRO stages that exceed the memory under every schedule
   // State of the current schedule and number of chunks:
   Staging* staging_ = nullptr;
   Count staging_chunks_ = 0;
@@ -104,7 +103,7 @@ class KeySearch {
   Zero staging_waits_ = Zero::none;  // the ZeRO stage whose stalls the layer costs of the partition include
   std::vector<PricedClass> classes_;
   std::array<bool, 4> sharded_{};  // ZeRO stages for which the classes' seconds are computed
-  std::vector<HeldSums> held_;     // sums over the rows of each kind of rank
+  std::vector<HeldSums> held_;     // sums over the rows that each kind of rank holds
   std::vector<PricedRank> ranks_;
 };
 

@@ -33,7 +33,7 @@ LayerSet of_layers(const LayerSet& set, Count own, Count every, Count layers) {
 
 constexpr Count usual_sequence = 1024, longest_sequence = Count{1} << 28, largest_batch = Count{1} << 24;
 
-/// Values of a quantity to try: its unit and, in units, the first value, the maximum and the resolution.
+/// The values of a quantity to try: the unit, and in this unit the first value and the maximum.
 struct Ladder {
   Count unit = 1, first = 1, most = 1;
   bool fine = true;  ///< whether the resolution is one unit; otherwise a 64th of the value
@@ -61,7 +61,7 @@ Ladder ladder(const Space& s, Largest of) {
   return {};
 }
 
-/// Tries values with one search each.
+/// Tries values, with one search per value.
 class Probing {
  public:
   Probing(const Space& space, const LargestQuestion& q, const Searching& searching)

@@ -8,8 +8,8 @@
 namespace llmcalc {
 namespace {
 
-/// Lower bound on the bytes that a layer saves on the device. Groups of recomputed layers share one input, which counts
-/// as 0.
+/// Lower bound on the bytes that a layer saves on the device. A group of recomputed layers shares one saved input,
+/// which counts as 0.
 Bytes least_saved(const LayerPrice& row, const Plan& plan) {
   const auto on_device = [&](Bytes all) { return all - share_of(all, plan.offload.activations); };
   const Bytes all = on_device(row.alive.saved), input = on_device(row.backward ? row.alive.input : Bytes());
@@ -19,7 +19,7 @@ Bytes least_saved(const LayerPrice& row, const Plan& plan) {
 }
 
 /// Lower bound on the bytes that a rank needs while its last layer runs, in addition to the bytes that the layer saves.
-/// If layers share tensors, backward may free some of them first, so only forward counts.
+/// If layers share tensors, backward may free some of them first, so only the forward pass counts.
 Bytes least_rest(const Prices& prices, const Plan& plan) {
   const bool shares = !cross_layer_tensors(prices.kinds).empty() || prices.embedding().alive.awaited != Bytes();
   Bytes least;

@@ -6,9 +6,9 @@
 namespace llmcalc {
 
 /// Lower bound on the peak bytes of the fullest device, the larger of two bounds:
-///   the mean over the ranks of their states and of the tensors that the layers save for one micro-batch, all of which
-///     are live when its last forward ends, plus the bytes needed by a rank's last layer while it runs
-///   the peak of a last rank with only one layer
+///   the states, plus the tensors that all layers save for one micro-batch (all live when its last forward ends),
+///     averaged over the ranks, plus the bytes that a rank's last layer needs while it runs
+///   the peak of a last rank that has only one layer and the head
 /// `process`: bytes that the process uses in addition to tensors.
 double least_peak(const Prices& prices, const Plan& plan, const Layout& layout, Bytes process = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The neighbors of a plan, and the reasons why they are worse.
+/// The neighbors of a plan, i.e. the plans that differ from it in one choice, and the reasons why they are worse.
 
 #include "search/evaluate.hpp"
 
@@ -15,15 +15,15 @@ enum class Verdict : std::uint8_t {
   impossible,  ///< cannot run; the objection gives the reason
   too_large,   ///< does not fit
   slower,      ///< fits but takes longer
-  larger,      ///< fits and is no slower, but takes more memory (if the objective is memory or the times are equal)
-  no_worse     ///< a search would rank it as high as the plan
+  larger,      ///< fits but uses more memory, where the objective is memory or the step times are equal
+  no_worse     ///< a search would rank it at least as high as the plan
 };
 
 struct Neighbor {
   PlanChange change = PlanChange::tp;
   Verdict verdict = Verdict::impossible;
   Evaluated plan{};
-  Bytes over{};  ///< too_large: excess over the capacity of device or host; larger: excess over the peak of the plan
+  Bytes over{};  ///< too_large: excess over the capacity of device or host; larger: excess over the plan's peak
   bool on_host = false;
   GrownTerm term{};  ///< the memory term that grows most, from the corresponding stage of the plan to the neighbor's
                      ///< fullest stage
@@ -31,7 +31,7 @@ struct Neighbor {
   Seconds slower{};  ///< additional step time relative to the plan; negative: faster
 };
 
-/// Every neighbor of a plan that can run, in the order of PlanChange.
+/// All neighbors of a plan, in the order of PlanChange. Precondition: the plan can run.
 std::vector<Neighbor> neighbors(const Space& space, const Candidate& plan);
 
 }  // namespace llmcalc

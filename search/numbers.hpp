@@ -11,7 +11,7 @@ using Searching = std::function<SearchResult(const Space&)>;
 /// Device counts to try up to `most`: powers of two, and `most`.
 std::vector<Count> numbers_up_to(Count most);
 
-/// Whether a link joins `gpus` devices and some layout of the space uses exactly that many.
+/// Whether a link connects `gpus` devices and some layout of the space uses exactly that many.
 bool holds_layout(const Space& space, Count gpus);
 
 /// Lower bound on the device-seconds of a step: the matmuls of forward and backward for every sequence at the peak
@@ -31,7 +31,7 @@ struct OfNumber {
 /// for the whole space.
 std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching);
 
-/// The device counts of a space that a link can join.
+/// The device counts of a space that a link can connect.
 std::vector<Count> joined_numbers(const Space& space);
 
 /// Time of a run over `tokens` tokens.
@@ -39,8 +39,7 @@ Seconds run_time(const Space& space, const Found& f, double tokens);
 
 /// The smallest device count that reaches a goal.
 struct FewestGpus {
-  std::optional<Found> found{};  ///< the best plan on the fewest devices that reach the goal; absent: no count tried
-                                 ///< reaches it
+  std::optional<Found> found{};  ///< best plan on the fewest devices; absent if no count tried reaches the goal
   std::vector<OfNumber> tried;   ///< counts tried, in increasing order
   bool stopped = false;          ///< whether the search was stopped early
 };

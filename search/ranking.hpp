@@ -17,8 +17,8 @@ struct Found {
   constexpr bool operator==(const Found&) const = default;
 };
 
-/// The best `most` plans by value. Ties go to less memory, then less time, then the simpler plan. Plans that recompute
-/// the same layers count as one.
+/// The best `most` plans by value. Ties are broken by less memory, then less time, then the simpler plan. Plans that
+/// recompute the same layers count as one.
 class Best {
  public:
   explicit Best(std::size_t most) : most_(most) { list_.reserve(most + 1); }

@@ -5,14 +5,14 @@
 
 namespace llmcalc {
 
-/// The best plans of a cluster for a run, with a separate search for each device count.
+/// The best plans for a run on a cluster, with a separate search for each device count.
 struct Offer {
   std::optional<Found> best{};     ///< best plan by the objective, among those that meet the deadline if there is one
   std::optional<Found> fastest{};  ///< the fastest plan, whether or not it meets the deadline
   bool stopped = false;            ///< whether the search was stopped early
 };
-/// Searches each device count. Precondition: the objective is not memory; then the best plan on a given number of
-/// devices is also the fastest.
+/// Searches each device count. Precondition: the objective is not memory, so that the best plan for each device count
+/// is also the fastest.
 Offer offer(const Space& space, double tokens, std::optional<Seconds> deadline, const Searching& searching);
 
 /// A complete training setup.
@@ -28,7 +28,7 @@ Bytes lacking(const Setup& s);
 
 /// The largest value that fits if everything else is unchanged; absent if even the smallest value does not fit.
 std::optional<Count> largest_micro_batch(const Setup& s);  ///< a divisor of a replica's batch
-std::optional<Count> largest_sequence(const Setup& s);  ///< divides evenly over context ranks, within learned positions
+std::optional<Count> largest_sequence(const Setup& s);  ///< divides evenly by context ranks; within learned positions
 /// Largest number of sequences per step, among those with a valid number of micro-batches for the pipeline. 0: any
 /// number fits, because more micro-batches do not increase the number in flight.
 std::optional<Count> largest_global_batch(const Setup& s);
@@ -52,7 +52,7 @@ enum class Remedy : std::uint8_t {
 struct Remedied {
   Remedy remedy = Remedy::selective_recompute;
   Plan plan{};
-  Layout layout{};  ///< uses the same number of devices if replicas can give up devices, otherwise more
+  Layout layout{};  ///< uses the same number of devices if dp can shrink accordingly, otherwise more
   Seconds step{};
   Bytes peak{};
 };

@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-/// A key, and the number of its family: the keys with the same prices.
+/// A key, and the index of its family. A family is the keys with the same prices.
 struct FamilyKey {
   Candidate key;
   Count family = 0;

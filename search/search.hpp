@@ -20,7 +20,7 @@ struct SearchResult {
   bool stopped = false;  ///< whether the search was stopped early
 };
 
-/// When a search ends: after comparing all plans, or as soon as any plan fits; then the counts are incomplete.
+/// When a search ends: after comparing all plans, or as soon as any plan fits, in which case the counts are incomplete.
 enum class Until : std::uint8_t { all, fit };
 
 /// Callbacks of a running search, called after every few plans and at the end.

@@ -191,7 +191,7 @@ std::vector<Count> expert_widths(const Space& s, const Candidate& c) {
   return {0, 1};
 }
 
-/// Adds the keys for all combinations of choices, with one function per choice, innermost first.
+/// These functions add the keys for all combinations of choices, one function per choice, innermost loop first.
 void add_batches(const Space& s, Candidate c, std::vector<Candidate>& all) {
   for (const Count n : stated_or(s.fixed.micro_batch, powers_of_two(s.plan.global_batch)))
     for (const Recompute r : stated_or(s.fixed.recompute, {Recompute::none, Recompute::selective, Recompute::full})) {

@@ -71,7 +71,8 @@ struct Space {
   Objective objective = Objective::time;
   double price_per_hour = 1, watts = 1;  ///< price and power of one device
   Launchable launchable{};
-  /// Whether the process of a plan with this peak of tensor bytes is expected to fit; empty: only tensors count.
+  /// Whether the process of a plan whose tensors peak at `peak` is expected to fit. If empty, only the tensors must
+  /// fit.
   /// Called from all threads of a search, for plans that would enter its lists.
   std::function<bool(const Space&, const Candidate&, Bytes peak)> process_fits{};
   std::vector<Count> blocks{};  ///< numbers of layers per chunk to recompute, tried in addition to all layers
@@ -81,7 +82,7 @@ struct Space {
   bool offload_tried = false;  ///< whether offload was also tried, and no plan fits even with it
 };
 
-/// Applies a candidate's recomputation to a plan.
+/// Sets a plan's recomputation as in a candidate.
 void recompute_as(Plan& p, const Candidate& c);
 Plan plan_of(const Space& space, const Candidate& c);
 Layout layout_of(const Space& space, const Candidate& c);
@@ -104,7 +105,7 @@ enum class Obstacle : std::uint8_t {
   layers,    ///< more chunks than layers
   shards,    ///< the size of the shard group does not divide the number of ranks with the same weights, or the weights
              ///< cannot be sharded
-  link       ///< no link joins the ranks of a group
+  link       ///< no link connects the ranks of a group
 };
 struct Objection {
   Obstacle obstacle = Obstacle::none;
@@ -134,7 +135,7 @@ std::vector<Candidate> keys(const Space& space);
 bool priced_alike(const Candidate& a, const Candidate& b);
 /// Whether two keys differ only in recomputation.
 bool sharded_alike(const Candidate& a, const Candidate& b);
-/// Numbers of pipeline stages that a key can have.
+/// The possible numbers of pipeline stages for a key.
 std::vector<Count> stage_counts(const Space& space, const Candidate& key);
 /// A schedule and a number of chunks per rank, for a given number of stages.
 struct Run {
@@ -142,7 +143,7 @@ struct Run {
   Count chunks = 1;
 };
 std::vector<Run> runs(const Space& space, Count stages);
-/// The ZeRO stages that differ in effect for a plan; empty if the space requires sharding and the plan has no ranks
+/// The ZeRO stages with distinct effects on a plan; empty if the space requires sharding and the plan has no ranks
 /// to shard across.
 std::vector<Zero> zeros(const Space& space, const Candidate& c);
 

@@ -40,9 +40,9 @@ class Moments {
     }
     if (kind == SlotKind::backward_weight) --at(gradients).for_weights;
   }
-  /// Visits the moments of an order that alternates(). Peaks are right after a forward, once the rank runs as far ahead
-  /// as its order permits, and repeat after P micro-batches of every chunk. If all chunks are of one class, their sum
-  /// stays the same.
+  /// Visits the moments of an order for which alternates() is true. Peaks occur right after a forward, once the rank is
+  /// as far ahead as its order permits, and recur after P micro-batches of every chunk (P: number of ranks). If all
+  /// chunks are of one class, their total is constant.
   void alternate(const Pipeline& p, Count rank) {
     const Count slots = mul(p.micro_batches, p.chunks), ahead = forwards_ahead(p, rank);
     const Count period = now_.size() == 1 ? 1 : mul(p.ranks, p.chunks);
@@ -84,7 +84,7 @@ class Moments {
   std::vector<SavedMoment> all_;
 };
 
-/// Whether the peak of `a` is at least that of `b`, for equal chunks: a moment of `a` covers each moment of `b`.
+/// Whether, for equal chunks, `a` peaks at least as high as `b`: each moment of `b` is covered by a moment of `a`.
 bool always_fuller(const RankSaved& a, const RankSaved& b) {
   return std::all_of(b.moments.begin(), b.moments.end(), [&](const SavedMoment& m) {
     return std::any_of(a.moments.begin(), a.moments.end(), [&](const SavedMoment& n) { return covers(n, m); });

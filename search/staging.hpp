@@ -19,15 +19,15 @@ struct SavedOfClass {
 };
 using SavedMoment = std::vector<SavedOfClass>;
 
-/// A rank that may be the fullest for some chunk sizes, and its possible peaks in order. None of these moments covers
-/// another in every class.
+/// A rank that may be the fullest for some chunk sizes, and the moments at which it may peak, in order. No moment holds
+/// at least as many chunks of every class as another.
 struct RankSaved {
   Count rank = 0;
   std::vector<SavedMoment> moments;
 };
 
 /// A partition, and the results that depend only on it. Chunks of a class have the same layer kinds in the same
-/// order, and agree in having the embedding and the head.
+/// order, and all or none of them have the embedding; likewise the head.
 class Staging {
  public:
   Staging(const LayerKinds& kinds, const Pipeline& p, const Partition& partition);
@@ -38,7 +38,8 @@ class Staging {
   /// One rank for each distinct set of rows; kind_of_rank() is the index of a rank's set in this list.
   std::span<const Count> kinds_of_ranks() const { return distinct_; }
   std::size_t kind_of_rank(Count rank) const { return kind_of_[static_cast<std::size_t>(rank)]; }
-  /// The ranks that may be the fullest. `p` must be the constructor's pipeline, except for schedule and micro-batches.
+  /// The ranks that may be the fullest. `p` must equal the constructor's pipeline except in schedule and number of
+  /// micro-batches.
   const std::vector<RankSaved>& saved(const Pipeline& p);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Arrivals of requests, at given times or after the answers to other requests.
+/// Arrivals of requests, at fixed times or after the answers to other requests.
 
 #include <algorithm>
 #include <queue>

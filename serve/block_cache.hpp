@@ -25,7 +25,7 @@ class BlockCache {
 
   /// Allocates `n` blocks, at most available(): free blocks first, then blocks of the least recently used chains.
   void take(Count n);
-  /// Frees blocks that belong to no chain.
+  /// Frees blocks that are not in a chain.
   void give(Count n) { free_ += n; }
 
   /// Creates a chain without blocks. After abandon(), the chain is deleted as soon as it is unused and empty.

@@ -106,7 +106,7 @@ Count DecodingSet::passes_alike() const {
   return events_.empty() ? 1 : std::max<Count>(1, events_.front().pass - step_);
 }
 
-/// Removes the next valid event that is due. Returns false if there is none.
+/// Removes the next valid event that is due. Returns false if no event is due.
 bool DecodingSet::pop(Event& event) {
   while (!events_.empty()) {
     event = events_.front();

@@ -1,6 +1,6 @@
 #pragma once
-/// Sequences that decode concurrently, one token per sequence and pass. The work of a pass is kept as sums, so no
-/// pass iterates over the sequences. Passes are advanced together until a sequence joins, ends or reaches a border
+/// Sequences that decode concurrently, one token per sequence and pass. The work of a pass is stored as sums, so no
+/// pass iterates over the sequences. Passes are advanced together until a sequence is added, ends or reaches a border
 /// (Border).
 
 #include <array>
@@ -44,8 +44,8 @@ class DecodingSet {
  public:
   DecodingSet(const SchedulerRules& rules, const Reach& reach);
 
-  /// Adds a sequence that ends after `left` >= 1 more tokens. `context`: number of tokens that its next token sees,
-  /// including itself. `order` breaks ties between sequences that end in the same pass.
+  /// Adds a sequence that ends after `left` >= 1 more tokens. `context`: number of tokens that its next token attends
+  /// to, including itself. `order` breaks ties between sequences that end in the same pass.
   void join(SequenceSlot slot, Count order, Count context, Count left);
   void leave(SequenceSlot slot);
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Speculative decoding (arXiv:2211.17192): draft tokens are proposed for each decoding sequence, by a small model, by
-/// MTP heads or by lookup in the sequence's text. A pass verifies them. The sequence keeps the drafts before the
-/// first rejected one, and one token from the model.
+/// MTP heads or by lookup in the sequence's text. A pass verifies them. The sequence keeps the drafts before the first
+/// rejected draft, and one token from the model.
 
 #include <array>
 #include <cstdint>

@@ -9,8 +9,8 @@
 /// copy, sorted values, indices. For a dense model with 16-bit activations, T tokens in a pass and t ranks, A + 3 H = 2
 /// T (3 f/t + 4 h). S V is not divided by t, because every rank gathers all logits. Source: vLLM, gpu_worker.py
 /// (determine_available_memory) and gpu_model_runner.py (profile_run); c is fitted to startup logs
-/// (evidence/engine_memory_table.hpp). In a pipeline, the stage whose cache holds the fewest tokens limits the
-/// engine. The sampler runs on the last stage. Excludes image inputs.
+/// (presets/estimators/engine_memory_table.hpp). In a pipeline, the stage whose cache holds the fewest tokens limits
+/// the engine. The sampler runs on the last stage. Excludes image inputs.
 
 #include <algorithm>
 #include <array>
@@ -67,7 +67,7 @@ struct EngineMemory {
   Bytes kv_cache{};     ///< the remaining memory; negative if memory is insufficient
   ProfiledPass pass{};  ///< the pass whose peak is `activations`
   Count blocks = 0;     ///< number of whole blocks of the KV cache
-  Count kv_tokens = 0;  ///< number of tokens in these blocks if every layer keeps every token
+  Count kv_tokens = 0;  ///< number of tokens in these blocks if every layer caches every token
   Bytes token_cache{};  ///< bytes per token in the caches of all layers on the device, including the draft model's
   Bytes limited_token_cache{};  ///< bytes of token_cache that are in layers with a window or chunk
   Bytes state{};                ///< bytes per sequence, independent of its length: the states of linear attention

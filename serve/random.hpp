@@ -23,8 +23,8 @@ class Random {
   std::uint64_t state_;
 };
 
-/// Random variates of mean 1: exponential; gamma of a given shape; log-normal, given its logarithm's standard
-/// deviation.
+/// Random variates of mean 1: exponential; gamma with shape `shape`; log-normal, whose logarithm has standard deviation
+/// `sigma`.
 double exponential(Random& random);
 double gamma(Random& random, double shape);
 double log_normal(Random& random, double sigma);

@@ -1,6 +1,6 @@
 #pragma once
 /// A list of requests, stored by member, because most lists share most members: a request without session, prefix and
-/// priority takes 16 bytes, 8 if all lengths are equal.
+/// priority occupies 16 bytes, 8 if all lengths are equal.
 
 #include <initializer_list>
 #include <vector>

@@ -29,7 +29,7 @@ SequenceSlot Scheduler::new_slot(RequestId id, std::uint32_t arrival) {
   return slot;
 }
 
-/// The slot of the first waiting request, which gets one if it has none.
+/// The slot of the first waiting request. Allocates a slot if the request has none.
 SequenceSlot Scheduler::first_waiting() {
   WaitingQueue::Entry& e = waiting_.front();
   if (e.slot == no_slot) e.slot = new_slot(e.id, e.arrival);

@@ -56,7 +56,7 @@ class Scheduler {
   /// Decides the next pass and allocates its blocks.
   const PassWork& schedule();
   const PassWork& work() const { return work_; }
-  /// Number of consecutive times that the pass can run if no request arrives; 1 unless all of its sequences just
+  /// Number of consecutive times that the pass can run if no request arrives; 1 unless all of its sequences only
   /// decode.
   Count passes_alike() const;
   CoreGrowth growth() const { return {decoding_.growth(0), decoding_.growth(1)}; }

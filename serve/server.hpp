@@ -28,7 +28,7 @@ class Server {
   /// Whether no pass is in progress.
   bool resting() const { return !passing_; }
   bool idle() const;
-  /// End of the passes in progress; `never` if there are none.
+  /// End of the passes in progress; `never` without passes in progress.
   Ticks end() const { return passing_ ? end_ : never; }
   /// Starts the next pass at `now`, if there is work.
   void start(Ticks now);

@@ -29,7 +29,7 @@ class TimeSort {
   static constexpr int bucket_bits = 12;
   static constexpr std::size_t buckets = std::size_t{1} << bucket_bits;
 
-  /// In the order of the times, because the bits of positive doubles are ordered like integers.
+  /// An integer for a time, in the same order, because the bits of positive doubles are ordered like integers.
   static std::uint64_t bits(Seconds t) { return std::bit_cast<std::uint64_t>(t.value + 0.0); }
   std::size_t bucket(Seconds t) const { return (bits(t) - least_) >> shift_; }
   std::ptrdiff_t begin(std::size_t b) const { return b == 0 ? 0 : static_cast<std::ptrdiff_t>(end_[b - 1]); }

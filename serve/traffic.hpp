@@ -1,5 +1,5 @@
 #pragma once
-/// Requests over time, from a given list or drawn from distributions.
+/// Requests over time, from a list or drawn from distributions.
 
 #include <functional>
 #include <optional>

@@ -1,5 +1,5 @@
 #pragma once
-/// Whether a path exists.
+/// Checks whether a path exists.
 
 #include <string>
 

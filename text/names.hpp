@@ -17,8 +17,8 @@ std::string lower(std::string_view name);
 /// "RTX 4090", "rtx4090" and "rtx-4090" have the same spelling; "llama-2-7b" and "llama-27b" do not.
 std::string spelling(std::string_view name);
 
-/// `text` with '?' for each character that terminals and viewers interpret (controls, line ends, bidi marks) and for
-/// each byte that is not UTF-8.
+/// `text` with '?' in place of each character that terminals and viewers interpret (controls, line ends, bidi marks)
+/// and of each byte that is not UTF-8.
 std::string printable(std::string_view text);
 
 /// `text` without control characters, truncated to `most` bytes including a final "..." if it is longer; `most` >= 3.

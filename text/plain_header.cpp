@@ -14,14 +14,15 @@ namespace llmcalc {
 
 namespace {
 
-/// The part of a header that is in memory and has not been passed.
+/// The part of a header that is in memory and has not been parsed yet.
 class HeaderWindow {
  public:
   HeaderWindow(const BinaryFile& file, Count begin, Count end) : file_(file), next_(begin), end_(end) {}
 
   std::string_view rest() const { return std::string_view(bytes_.data(), filled_).substr(passed_); }
   void pass_all_but(std::size_t rest) { passed_ = filled_ - rest; }
-  /// Reads the next block, or as many bytes as are in memory if these are more. Returns false at the header's end.
+  /// Reads the next block; if more than a block is in memory, doubles the window instead. Returns false at the header's
+  /// end.
   bool extend() {
     if (next_ == end_) return false;
     std::memmove(bytes_.data(), bytes_.data() + passed_, filled_ - passed_);
@@ -39,11 +40,11 @@ class HeaderWindow {
   const BinaryFile& file_;
   Count next_, end_;
   std::vector<char> bytes_ = std::vector<char>(block);
-  std::size_t passed_ = 0, filled_ = 0;  ///< bytes that have been passed, and that have been read
+  std::size_t passed_ = 0, filled_ = 0;  ///< number of bytes parsed, and number of bytes read
 };
 
-/// Whether a text has only ASCII characters other than controls and the backslash. It is read in words of eight bytes,
-/// in which each test sets the high bit of a byte that fails it.
+/// Whether a text has only ASCII characters other than controls and the backslash. The text is tested in words of eight
+/// bytes: each test sets the high bit of every byte that fails it.
 bool is_plain(std::string_view text) {
   constexpr std::uint64_t ones = 0x0101010101010101, high = 0x80 * ones;
   const auto failed = [](std::uint64_t w) { return w | (w - 0x20 * ones) | ((w ^ '\\' * ones) - ones); };
@@ -57,7 +58,7 @@ bool is_plain(std::string_view text) {
   return ((bad | failed(word)) & high) == 0;
 }
 
-/// Position in plain JSON. A method that does not find its value leaves the position anywhere.
+/// A read position in plain JSON. If a method does not find its value, the position is unspecified afterwards.
 class PlainJson {
  public:
   explicit PlainJson(std::string_view rest) : rest_(rest) {}
@@ -73,7 +74,7 @@ class PlainJson {
     rest_.remove_prefix(1);
     return true;
   }
-  /// A string in quotes.
+  /// Reads a string in quotes.
   bool take(std::string_view& text) {
     if (!take('"')) return false;
     text = rest_.substr(0, rest_.find('"'));
@@ -81,7 +82,7 @@ class PlainJson {
     rest_.remove_prefix(text.size() + 1);
     return true;
   }
-  /// A number of at most 18 digits.
+  /// Reads a number of at most 18 digits.
   bool take(Count& number) {
     constexpr std::size_t longest = 18;
     skip_space();
@@ -94,7 +95,7 @@ class PlainJson {
     number = value;
     return true;
   }
-  /// A list of numbers.
+  /// Reads a list of numbers.
   bool take(std::vector<Count>& numbers) {
     numbers.clear();
     if (!take('[')) return false;
@@ -104,7 +105,7 @@ class PlainJson {
     } while (take(','));
     return take(']');
   }
-  /// The text of an object, up to the brace that closes it.
+  /// Reads an object and returns its text, including the closing brace.
   std::optional<std::string_view> object() {
     skip_space();
     const std::string_view from = rest_;

@@ -1,7 +1,7 @@
 #pragma once
-/// Fast conversion of the most common numerals: decimal digits, with or without a fraction. Values are those of
-/// text/quantity.hpp; all other numerals, and digits that a double cannot hold exactly, give nullopt. Inline, because
-/// a log has millions of them.
+/// Fast conversion of the most common numerals: decimal digits, with or without a fraction. The values equal those of
+/// text/quantity.hpp; all other numerals, and digits that a double cannot hold exactly, give nullopt. The functions are
+/// inline because a log has millions of numerals.
 
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace llmcalc {
 namespace numerals {
 
-inline constexpr std::size_t most_digits = 18;  ///< their value fits into 64 bits
+inline constexpr std::size_t most_digits = 18;  ///< numbers with this many digits fit into 64 bits
 
 /// Powers of ten that are exact as doubles.
 inline constexpr std::array<double, most_digits + 1> exact_tens = [] {
@@ -24,7 +24,7 @@ inline constexpr std::array<double, most_digits + 1> exact_tens = [] {
 
 inline bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
-/// Appends the digits at the front of the text to a number, and removes them. Returns how many there are.
+/// Appends the digits at the front of the text to a number, and removes them. Returns the number of digits.
 inline std::size_t take_digits(std::string_view& text, std::uint64_t& number) {
   std::size_t n = 0;
   for (; n < text.size() && is_decimal(text[n]); ++n) number = 10 * number + static_cast<std::uint64_t>(text[n] - '0');
@@ -36,7 +36,7 @@ inline bool has_leading_zero(std::string_view text) { return text.size() > 1 && 
 
 }  // namespace numerals
 
-/// "1200"
+/// Parses "1200".
 inline std::optional<Count> plain_count(std::string_view text) {
   if (text.empty() || text.size() > numerals::most_digits || numerals::has_leading_zero(text)) return std::nullopt;
   std::uint64_t number = 0;
@@ -44,8 +44,8 @@ inline std::optional<Count> plain_count(std::string_view text) {
   return text.empty() ? std::optional(static_cast<Count>(number)) : std::nullopt;
 }
 
-/// "1200" or "0.25". The quotient of two exact doubles is the double nearest to the decimal (Clinger 1990, "How to read
-/// floating point numbers accurately").
+/// Parses "1200" or "0.25". The quotient of two exact doubles is the double nearest to the decimal (Clinger 1990, "How
+/// to read floating point numbers accurately").
 inline std::optional<double> plain_real(std::string_view text) {
   constexpr std::uint64_t exact = std::uint64_t{1} << 53;
   if (text.size() > numerals::most_digits || numerals::has_leading_zero(text)) return std::nullopt;

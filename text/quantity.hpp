@@ -37,7 +37,7 @@ double parse_fraction(std::string_view text, std::string_view where);
 /// A size that is a whole number of bytes: "80 GiB", "80GB", "512 MiB", "151397597184 B"; on the command line also
 /// "64Mi".
 Bytes parse_bytes(std::string_view text, std::string_view where, Bare bare = Bare::refused);
-/// The nearest whole number of bytes to a size that a program printed rounded, such as "14.99 GiB".
+/// The whole number of bytes nearest to a rounded size printed by a program, such as "14.99 GiB".
 Bytes parse_rounded_bytes(std::string_view text, std::string_view where);
 /// A rate above 0: "3.35 TB/s", "820 GiB/s", or "400 Gbit/s" = 50 GB/s.
 BytesPerSecond parse_rate(std::string_view text, std::string_view where, Bare bare = Bare::refused);

@@ -22,7 +22,7 @@ std::optional<Count> safetensors_bits(std::string_view dtype);
 /// bits.
 Bytes safetensors_bytes(const std::string& dtype, std::span<const Count> shape, const std::string& where);
 
-/// Size of the header's length at the start of a file, in bytes.
+/// Size in bytes of the length field at the start of a file.
 inline constexpr Count safetensors_length_bytes = 8;
 
 /// The key of the metadata, at the same level as the tensor names.

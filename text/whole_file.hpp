@@ -13,11 +13,11 @@ namespace llmcalc {
 /// Writes all bytes to an open file. Returns 0, or errno on failure. Safe to call from signal handlers.
 int write_all(int file, std::span<const std::byte> bytes) noexcept;
 
-/// Collects bytes in a new file next to PATH with a random name, which `finish` renames to PATH. If two writers write
-/// to the same PATH, the file of one of them remains; no existing file is opened or removed. The destructor removes the
-/// new file if `finish` was not called. A replaced file's permissions are kept. If PATH is a link, its target is
-/// replaced. If PATH is a pipe, a device or one of the program's standard streams, the bytes go there directly. Throws
-/// an InputError that names the path and the system's reason.
+/// Collects bytes in a new, randomly named file next to PATH, which `finish` renames to PATH. If two writers write to
+/// the same PATH, the last one to finish wins; no existing file is opened or removed. The destructor removes the new
+/// file if `finish` was not called. A replaced file's permissions are kept. If PATH is a link, its target is replaced.
+/// If PATH is a pipe, a device or one of the program's standard streams, the bytes go there directly. Throws an
+/// InputError that names the path and the system's reason.
 class WholeFile {
  public:
   explicit WholeFile(const std::string& path);

@@ -39,8 +39,8 @@ void for_each_number(C& c, const F& f) {
   }
 }
 
-/// Whether a value is a rate. The others are tiny times or differences of times, so they are mostly noise and hardly
-/// affect a prediction.
+/// Whether a value is a rate. The other values are tiny times or differences of times, so they are mostly noise and
+/// hardly affect a prediction.
 bool is_rate(const std::string& key) {
   return std::ranges::none_of(std::array{"half_", "exposed_", "recorded_", "launch_"},
                               [&](const char* other) { return key.starts_with(other); });

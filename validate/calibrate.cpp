@@ -72,7 +72,7 @@ double half_matmul(model::Backend& b, const ProbeSizes& sizes, FlopsPerSecond ra
   return std::max(0.0, seconds * rate.value);
 }
 
-/// Fraction of its rate that a matmul keeps when one extra output column breaks the 16-byte alignment of its rows.
+/// Fraction of its rate that a matmul retains when one extra output column breaks the 16-byte alignment of its rows.
 double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
   if (aligned.rows == 0) return 1;
   MatmulSize odd = aligned;
@@ -108,7 +108,7 @@ double exposed_in_layers(model::Backend& b, const ProbeSizes& sizes, const Forma
   return std::max(0.0, (all / static_cast<double>(sizes.layers) - longer) / shorter);
 }
 
-/// A model that exceeds a CPU's caches.
+/// A model whose tensors exceed a CPU's caches.
 Case middling_case(DType format) {
   Case c{"calibration", model::small_arch(2048, 448), {}};
   Arch& a = c.arch;

@@ -24,7 +24,7 @@ struct FormatRates {
   DType format;
   std::vector<MatmulRate> matmuls;
   double half_matmul = 0;  ///< FLOPs at which a matmul reaches half its rate
-  double unaligned = 1;    ///< fraction of its rate that a matmul of odd width keeps; measured on GPUs
+  double unaligned = 1;    ///< fraction of its rate that a matmul of odd width retains; measured on GPUs
   double exposed = 0;      ///< fraction of a matmul's memory time that is added to its compute time
   CoreRates flash, naive;
   CoreRates plain;  ///< flash attention without tensor cores; 0: no separate kernel
@@ -34,12 +34,12 @@ struct FormatRates {
 
 struct Calibration {
   std::vector<FormatRates> formats;
-  BytesPerSecond copy;             ///< bytes read and written, for arrays larger than the caches
+  BytesPerSecond copy;             ///< bandwidth of a copy, reads plus writes, of arrays larger than the caches
   BytesPerSecond cache_bandwidth;  ///< bandwidth of an addition of a few MB
   Bytes cache;                     ///< size of the largest addition that nearly reaches this bandwidth
   double functions = 0;            ///< activation evaluations per second
   OperatorSeconds launch;          ///< time of one operator on a few elements
-  OperatorSeconds recorded;        ///< the same when replayed from a recording; 0: not available
+  OperatorSeconds recorded;        ///< this time if replayed from a recording; 0: not available
   /// Seconds per operator within a sequence of operators, which is how probes run them.
   const OperatorSeconds& among_others() const { return recorded.forward.value > 0 ? recorded : launch; }
   std::map<std::string, double> spread;  ///< interquartile range over the rounds, relative to the median, by key

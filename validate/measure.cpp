@@ -109,7 +109,7 @@ Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
   model::Cache* saved = cache ? &*cache : nullptr;
   model::Trace first, last;
   run_pass(t, part(0, plan.prompt), 0, saved, &first);
-  Count queries = 1;  // number of tokens per pass; fewer in the first pass if the token count is not a multiple
+  Count queries = 1;  // number of tokens per pass; fewer in the first pass if it does not divide the token count
   for (Count i = plan.prompt; i < context; i += queries) {
     last.clear();
     if (saved != nullptr) {

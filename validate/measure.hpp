@@ -13,7 +13,7 @@ Ledger measured_training(model::Transformer& t, std::uint64_t seed);
 /// KV cache for inference under the transformer's plan; absent if the plan has no cache.
 std::optional<model::Cache> cache_of(model::Transformer& t, Count tokens);
 
-/// Runs one pass over the plan's batch. MTP modules, if any, draft tokens, which are discarded.
+/// Runs one pass over the plan's batch. If the plan has MTP modules, they draft tokens, which are discarded.
 void run_pass(model::Transformer& t, std::span<const std::int64_t> ids, Count past, model::Cache* cache,
               model::Trace* trace);
 

@@ -44,7 +44,7 @@ struct MemoryUse {
 
 /// The readings of one case. A missing reading is replaced by a sentence that gives the reason.
 struct Metered {
-  bool tensor_cores = false;  ///< whether matmuls use them; float32 matmuls do not, so they are not counted
+  bool tensor_cores = false;  ///< whether matmuls use tensor cores; in float32 they do not, and are not counted
   std::vector<PhaseCount> phases;
   std::optional<double> product;  ///< counted FLOPs of one large matmul, relative to its actual FLOPs
   std::string no_counts, no_parts;

@@ -11,8 +11,8 @@ namespace llmcalc::validate {
 Ledger predicted_training(const Arch& arch, const Plan& plan);
 
 /// A prefill of the prompt and one decode step per generated token (without a cache, a full pass per token; with MTP
-/// modules, passes that verify drafts, all of which are accepted). `forward` has the FLOPs of the prefill, `backward`
-/// those of the last step.
+/// modules, passes that verify drafts, all of which are accepted). `forward` contains the FLOPs of the prefill, and
+/// `backward` the FLOPs of the last step.
 Ledger predicted_inference(const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc::validate

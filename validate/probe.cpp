@@ -55,7 +55,7 @@ double busy_seconds(model::Backend& b, const F& f) {
   return median_seconds(finished) / times;
 }
 
-/// Random values from -range/2 to range/2 in a backend's memory. The first four million are repeated.
+/// Random values from -range/2 to range/2 in a backend's memory. Values beyond the first four million repeat these.
 class Numbers {
  public:
   Numbers(model::Backend& b, Count n, std::uint64_t stream, double range = 1)

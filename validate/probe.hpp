@@ -31,8 +31,8 @@ CoreRates plain_core_rates(model::Backend& b, Count sequences, Count tokens);
 /// elements in each of 12 layers.
 double function_rate(model::Backend& b, Count rows);
 
-/// Bytes per second of an addition whose three tensors take `bytes` bytes in total. `launch`: its time with almost no
-/// work, which is subtracted.
+/// Bytes per second of an addition whose three tensors occupy `bytes` bytes in total. `launch`: time of an addition
+/// with almost no work, which is subtracted.
 BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes, Seconds launch);
 
 /// Time of an operator with almost no work, and of its gradient: the time of a pass and of a step of a model of width
@@ -45,7 +45,7 @@ OperatorSeconds operator_seconds(model::Backend& b);
 Seconds forward_operator_seconds(model::Backend& b);
 
 /// Operator times on a backend that replays steps from CUDA graphs, so the host launches no kernels. `forward` is the
-/// time per operator that extra layers add to a decoded token. `backward` is the further time that they add to a
+/// time per operator that extra layers add to a decoded token. `backward` is the additional time that they add to a
 /// training step, including the update.
 OperatorSeconds recorded_operator_seconds(model::Backend& b);
 

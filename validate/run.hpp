@@ -13,7 +13,7 @@ namespace llmcalc::validate {
 
 struct RunParts {
   bool training = true, inference = true;
-  bool counted = false;  ///< whether to run with counting values too, which is slow: for small models
+  bool counted = false;  ///< whether to run with counting values too, which is slow; intended for small models
 };
 
 /// The device on which the reference runs.
@@ -32,7 +32,7 @@ Case as_trained(Case c);
 Case as_generated(Case c);
 
 /// Throws InputError if the reference does not support this plan, or if the run does not fit in memory; the message
-/// then gives the bytes.
+/// then states the bytes.
 void check_runnable(const Case& c, const RunParts& parts, const Where& where = {});
 
 /// Throws an InputError with the case's name and bytes if any of these cases does not fit in memory. The cases run in

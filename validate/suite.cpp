@@ -166,7 +166,7 @@ void settle_keys(LevelChoice& c) {
   if (c[keys] > 0) c[window] = 0;      // selected keys require unlimited reach
   if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;           // linear attention has no keys to select
   if (c[middle_layer] == 8 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // one layer needs the model's own attention
-  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // RWKV-7 leaves no selection to share
+  if (c[keys] == 2 && c[middle_layer] == 8) c[keys] = 1;                  // RWKV-7 makes no selection to share
   if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;                     // layers of parallel blocks are identical
   if (c[keys] == 2 && c[last_layer] % 2 == 1)
     c[last_layer] = 0;  // the last layer's mixer is the one that shares a selection
@@ -242,14 +242,14 @@ LevelChoice possible(LevelChoice c) {
   if (c[core] == 0) c[softmax_store] = 0;
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
   if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // the shortcut block needs experts
-  if (c[placement] == 6 && c[experts] == 2) c[experts] = 1;                       // experts in every layer
+  if (c[placement] == 6 && c[experts] == 2) c[experts] = 1;  // shortcut blocks have experts in every layer
   if (c[placement] == 6) c[middle_layer] = 0;
   if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are identical
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // except linear attention in the middle
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[cache] == 1) c[cache_format] = 0;
   settle_training(c);
-  if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // expanded heads are one quantized row without groups
+  if (c[mla] == 2 && c[cache_format] >= 2) c[cache_format] = 0;  // rows of expanded heads are quantized without groups
   settle_keys(c);
   if (c[placement] != 0 && !(c[placement] == 3 && c[streams] == 2)) c[streams] = 0;  // streams are mixed before norms
   if (c[streams] == 3 && c[middle_layer] == 8)
@@ -258,8 +258,9 @@ LevelChoice possible(LevelChoice c) {
     if (c[last_layer] == 2) c[last_layer] = 0;
     if (c[activation] == 5) c[activation] = 0;
   }
-  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;                     // compressed attention has no ALiBi
-  if (c[middle_layer] > 0 || c[keys] > 0 || c[last_layer] == 3) c[documents] = 0;  // these mixers read a whole sequence
+  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;  // compressed attention has no ALiBi
+  if (c[middle_layer] > 0 || c[keys] > 0 || c[last_layer] == 3)
+    c[documents] = 0;  // these mixers treat a sequence as one document
   return c;
 }
 
@@ -282,8 +283,8 @@ constexpr std::array lackable{weight_format, cache_format, optimizer, states, pr
                               last_layer,    streams,      stack,     keys,   experts,   position,     further,
                               documents,     trained,      gradients, logits, repeats};
 
-/// Returns the choice with every factor that causes the missing feature set to its plain level. If no single factor
-/// is the cause, all candidates are set to it.
+/// Returns the choice with every factor that causes the missing feature set to its plain level. If no single factor is
+/// the cause, all candidates are set to their plain levels.
 LevelChoice without(LevelChoice c, const std::function<std::string(const Case&)>& lacks) {
   const auto plain = [](LevelChoice of, Which factor) {
     of[factor] = 0;

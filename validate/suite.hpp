@@ -22,7 +22,7 @@ struct Case {
   Plan plan;
   Layout layout{};
   Numerics numerics{};
-  std::function<void(model::Transformer&)> load{};  ///< loads its weights; otherwise they are random
+  std::function<void(model::Transformer&)> load{};  ///< loads the weights; if empty, they are random
 };
 
 /// One factor: its name and its levels, the first of which is the plain one.

@@ -92,7 +92,8 @@ LayerMixer giving_values(LayerMixer m) {
   return m;
 }
 
-/// An indexer. With low-rank latent queries, it selects tokens by their projection; otherwise it selects blocks.
+/// An indexer. With low-rank latent queries, it reads their low-rank projection and selects tokens; otherwise it
+/// selects blocks.
 Indexer indexer(const LevelChoice& c) {
   if (c[keys] == 0) return {};
   if (is_latent(c)) return {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 4};
@@ -183,7 +184,7 @@ void set_mlp(Arch& a, const LevelChoice& c) {
   if (c[experts] == 5) a.moe.zero_experts = a.moe.top_k = 3;
 }
 
-/// Gives the last layer no MLP, neither dense nor experts.
+/// Removes the last layer's MLP, including experts.
 void set_last_layer(Arch& a, const LevelChoice& c) {
   if (c[last_layer] != 2) return;
   const LayerSet last = LayerSet::every(2, 1, 3);

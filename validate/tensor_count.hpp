@@ -17,8 +17,8 @@ struct TensorCount {
   model::WorkKind kind = model::WorkKind::products;
   double predicted = 0;
   double counted = 0;
-  bool judged = true;  ///< false for padded matmuls, and for other matmuls if those of experts, whose rows vary, are
-                       ///< subtracted from them
+  bool judged = true;  ///< whether the two are compared; false for padded matmuls, and for other matmuls if the counts
+                       ///< of expert matmuls, whose rows vary, are subtracted from theirs
   std::optional<model::CoreRun> core = {};  ///< attention core that ran; absent for other operators
   bool within() const;
 };

@@ -53,7 +53,7 @@ GpusForDays answer(const Tried& t, const char* how) {
   return {t.gpus, fmt::format("{}{}{}", how, took, t.fits ? "" : ", but does not fit")};
 }
 
-/// Tries replica counts that divide the given batch, in ascending order, up to the first that meets the deadline.
+/// Tries replica counts that divide the global batch, in ascending order, up to the first that meets the deadline.
 GpusForDays of_batch(const Request& r, double rate) {
   std::optional<Tried> fastest;
   for (const Count dp : divisors(r.plan.global_batch / r.plan.micro_batch)) {

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// Smallest number of GPUs, in whole replicas of the layout, or why no number suffices.
+/// Smallest number of GPUs that form whole replicas of the layout, or why no number suffices.
 struct GpusForDays {
   std::optional<Count> gpus{};
   std::string note;  ///< how the GPUs meet the deadline, or why no number does
@@ -24,9 +24,9 @@ Failures failures_of(const Request& r, Count gpus);
 bool keeps_rate(const Request& r);
 
 /// Finds the fewest GPUs that process --tokens within --days. `rate`: tokens per second of all GPUs of the request. A
-/// given global batch is split evenly across replicas; otherwise each replica keeps the plan's number of sequences.
-/// Predicts the rate for each number of replicas unless keeps_rate(). Days include time lost to failures (--mtbf).
-/// Precondition: the request has --tokens and --days.
+/// global batch that the user specified is split evenly across replicas; otherwise each replica keeps the plan's number
+/// of sequences. Predicts the rate for each number of replicas unless keeps_rate(). Days include time lost to failures
+/// (--mtbf). Precondition: the request has --tokens and --days.
 GpusForDays gpus_for_days(const Request& r, double rate);
 
 }  // namespace llmcalc

@@ -45,13 +45,13 @@ class InferenceAnswer {
   const std::vector<TimeChange>& sensitivity() const;
   const Limits& limits() const;
 
-  /// Memory model of the engine; absent without one (has_engine_memory).
+  /// Memory model of the engine; absent if there is none (has_engine_memory).
   const std::optional<EngineCapacity>& capacity() const;
   /// Memory according to the engine's memory model. Without such a model, the plan's tensors with all prompts in one
   /// pass. With stages, memory of the fullest stage.
   const Memory& memory() const;
-  /// Device memory that the plan may use: as granted by the engine, else by --memory-utilization. Precondition: the
-  /// request has hardware.
+  /// Device memory that the plan may use: as granted by the engine, otherwise according to --memory-utilization.
+  /// Precondition: the request has hardware.
   Bytes usable() const;
   /// Whether device and host memory suffice. Precondition: the request has hardware.
   bool fits() const;

@@ -10,14 +10,14 @@
 
 namespace llmcalc {
 
-/// Class and interval of the training estimate. No interval without software, or if the user specifies an efficiency or
-/// the overlap.
+/// Class and interval of the training estimate. There is no interval without software, or if the user specifies an
+/// efficiency or the overlap.
 EstimateClass class_of(const Request& r);
 std::optional<EstimateInterval> interval_of(const Request& r);
 /// Interval of a step's time, clamped below at the roofline bound.
 std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimate& e);
-/// Class and interval of an inference estimate of this kind. No interval for servers with drafts or pools: no source
-/// measured their times.
+/// Class and interval of an inference estimate of this kind. There is no interval for servers with drafts or pools,
+/// because no source measured their times.
 InferenceClass class_of(const Request& r, InferenceClass kind);
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind);
 

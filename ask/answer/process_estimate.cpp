@@ -8,7 +8,7 @@ namespace llmcalc {
 
 namespace {
 
-/// Options whose values in the plan equal the defaults, whether or not the user gave them.
+/// Options whose values in the plan equal the defaults, whether or not the user set them.
 LeftToSoftware left_by(const Request& r) {
   const Plan& p = r.plan;
   const bool usual_weights = p.weight_precision.uniform() && p.weight_precision[Component::mlp] == working_format(p);
@@ -19,7 +19,7 @@ LeftToSoftware left_by(const Request& r) {
           .reshard = true};
 }
 
-/// The request's software, given or default. Absent if the device or the software has no process estimate.
+/// The request's software, specified or default. Absent if the device or the software has no process estimate.
 std::optional<SoftwareCard> process_software(const Request& r) {
   if (!r.hardware || !has_known_process(*r.hardware)) return std::nullopt;
   SoftwareCard card = r.software ? *r.software : load_software(usual_software(r));

@@ -46,7 +46,7 @@ class TrainingAnswer {
   bool accumulates_gradients() const { return llmcalc::accumulates_gradients(request_.layout); }
   /// Memory of the fullest stage.
   const Memory& memory() const { return stages().fullest().memory; }
-  /// Whether the fullest stage's tensors fit in device memory, and the offloaded ones in host memory. Precondition:
+  /// Whether the fullest stage's tensors fit in device memory, and its offloaded tensors in host memory. Precondition:
   /// the request has hardware.
   bool fits() const;
   const std::optional<ProcessEstimate>& process() const;

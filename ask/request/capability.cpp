@@ -38,7 +38,7 @@ class Demands {
   }
 
   void add(Capability c, std::string_view word) { all_.push_back({c, std::string(word)}); }
-  /// Adds a demand if `wanted`. In a search, adds it only if the user gave the option.
+  /// Adds a demand if `wanted`. In a search, adds it only if the user set the option.
   void option(std::string_view flag, bool wanted, Capability c, std::string_view word) {
     if (wanted && (!r_.searches_layouts || r_.gave(flag))) add(c, word);
   }

@@ -14,7 +14,7 @@ struct Demand {
   Capability capability = Capability::devices;
   std::string word;
 };
-/// Demands of the training half, or of the inference half. In a search, only options given by the user count.
+/// Demands of the training half, or of the inference half. In a search, only options set by the user count.
 std::vector<Demand> training_demands(const Request& r);
 std::vector<Demand> inference_demands(const Request& r);
 
@@ -23,7 +23,8 @@ std::optional<Demand> unmet(const SoftwareCard& software, const std::vector<Dema
 /// Error text: "megatron-lm has no zb-v (it has 1f1b and interleaved)".
 std::string unmet_text(const SoftwareCard& software, const Demand& d);
 
-/// The first stack that meets the demands: `usual`, else the first capable one of a fixed list. Empty if there is none.
+/// The first stack that meets the demands: `usual`, otherwise the first capable stack in a fixed list. Empty if there
+/// is none.
 std::string_view capable_trainer(const Request& r, std::string_view usual);
 std::string_view capable_engine(const Request& r, std::string_view usual);
 

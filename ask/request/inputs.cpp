@@ -23,7 +23,7 @@ const Option& input_called(const Request& r, const std::string& key, const std::
   throw InputError(fmt::format("{}: unknown input {}{}", where, in_quotes(key), suggestion(key, known)));
 }
 
-/// Whether an option without a value is given.
+/// Whether the input sets an option that takes no value.
 bool flag_value(const Option& o, const json::Value& v, const std::string& where) {
   if (!v.is_boolean()) throw InputError(fmt::format("{}, {}: expected true or false", where, in_quotes(o.key())));
   return v.get<bool>() != o.flag.starts_with("--no-");

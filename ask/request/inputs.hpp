@@ -18,7 +18,7 @@ std::optional<std::string> input_text(const Option& o, const json::Value& v, con
 json::Value present_components(json::Value formats, const Arch& arch);
 
 /// Reads each input into the request as if it had been typed: quantities are numbers in base units, or text with a
-/// unit. Throws InputError for a value that the option does not take, and for a key that is not an option of the
+/// unit. Throws InputError for a value that the option does not accept, and for a key that is not an option of the
 /// request's parts, with the nearest keys.
 void read_inputs(Request& r, const json::Value& inputs, const std::string& where);
 

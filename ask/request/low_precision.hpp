@@ -1,6 +1,6 @@
 #pragma once
-/// Formats of matmuls, and which matmuls are low-precision (fewer than 16 bits) by --narrow and --wide-layers:
-/// "attention,mlp", "first:2,last:8".
+/// Formats of matmuls, and which matmuls are low-precision (fewer than 16 bits) according to --narrow and
+/// --wide-layers: "attention,mlp", "first:2,last:8".
 
 #include <string>
 #include <string_view>

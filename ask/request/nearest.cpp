@@ -12,7 +12,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether the given number of GPUs is a whole number of model replicas in this layout.
+/// Whether the specified number of GPUs is a whole number of model replicas in this layout.
 bool divides_gpus(const Request& r, const Layout& l) { return !r.gpus || *r.gpus % replica_devices(l) == 0; }
 
 /// The options for layout `l`, with a new global batch if the layout needs one: "--pp 34 --global-batch 68". Absent
@@ -59,7 +59,7 @@ std::string with_tokens(const Request& r) {
 }
 
 /// The fewest additional data-parallel ranks over which experts divide: "--dp 4", or the number of GPUs if that was
-/// given. Empty if no number works.
+/// specified. Empty if no number works.
 std::string more_data(const Request& r) {
   Layout more = r.layout;
   for (Count n = r.layout.dp + 1; n <= 1024 * r.layout.dp; ++n) {

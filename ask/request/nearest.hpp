@@ -25,7 +25,7 @@ std::string chunks_of_schedule(const Request& r, Count chunks);
 /// Options with fewer chunks or fewer ranks, so that every chunk has at least one layer.
 std::string fewer_chunks(const Request& r, const Pipeline& p);
 
-/// The given layers per stage, changed from the last stage backward until they sum to the model's layer count.
+/// The layers per stage as specified, changed from the last stage backward until they sum to the model's layer count.
 std::string stage_layers_that_add_up(const Request& r);
 
 /// A change that makes the number of expert-parallel ranks divide the number of other ranks: fewer ranks per expert,

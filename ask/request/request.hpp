@@ -77,7 +77,8 @@ struct Request {
   bool without_software = false;         ///< whether --software is none: times use measured rates, else the bound
   bool any_software = false;             ///< whether to also estimate plans that the software cannot run
   Plan plan;
-  WeightsGiven weights_given;  ///< formats given by --weight-precision; settle() derives the plan's formats from them
+  WeightsGiven weights_given;  ///< formats specified by --weight-precision; settle() derives the plan's formats from
+                               ///< them
   Layout layout;
   std::optional<Count> gpus;  ///< number of GPUs of the run; absent: one replica of the model
   RunInputs run;
@@ -93,7 +94,7 @@ struct Request {
   bool stages = false;                ///< whether to add a line per pipeline stage
   RequiredFit require_fit = RequiredFit::none;  ///< verdict below which the command fails
   std::vector<std::string_view> given;          ///< options chosen by the user
-  bool searches_layouts = false;                ///< whether the layout is searched instead of given
+  bool searches_layouts = false;                ///< whether the layout is searched instead of specified
   Count usual_seq = 8192;                       ///< default tokens per sequence; the model's context if that is shorter
   std::optional<DType> usual_precision;         ///< default precision; absent: derived from the hardware
   bool loads_media_encoders = true;             ///< whether vision and audio encoders are loaded
@@ -104,8 +105,8 @@ struct Request {
   bool has(Parts some) const { return (parts & some) != 0; }
 };
 
-/// The request for an inference batch on a single engine. Keeps the layout's tensor-parallel ranks. Keeps its
-/// pipeline stages too, unless they apply to training.
+/// The request for an inference batch on a single engine. Keeps the layout's tensor-parallel ranks. Also keeps its
+/// pipeline stages, unless they apply to training.
 Request of_one_engine(Request r);
 
 /// Measured device memory that a process uses before it allocates any tensor; 0 if unknown.

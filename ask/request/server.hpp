@@ -15,11 +15,11 @@ bool has_engine_memory(const Request& r);
 bool is_vllm(const Request& r);
 /// The device and ranks that determine an engine's memory.
 EngineHost host_of(const Request& r);
-/// The engine's per-pass limits: as given, else the engine's defaults.
+/// The engine's per-pass limits: as specified, otherwise the engine's defaults.
 EngineLimits serving_limits(const Request& r);
 /// The engine's default for --memory-utilization. Precondition: the request has hardware.
 double serving_utilization(const Request& r);
-/// Number of tokens in a session's last request, by --prompt and --generate; 2 if a file sets the lengths.
+/// Number of tokens in a session's last request, according to --prompt and --generate; 2 if a file sets the lengths.
 Count usual_tokens(const Request& r);
 /// Whether a file sets the lengths.
 bool has_lengths_of_its_own(const Request& r);

@@ -50,8 +50,8 @@ void settle_products(Request& r) {
   p.multiplied = r.model.product_parts;
 }
 
-/// The checkpoint's formats, unless the checkpoint is not quantized and the user gives another precision. The reference
-/// transformer stores weights in its working precision.
+/// The checkpoint's formats, unless the checkpoint is not quantized and the user specifies another precision. The
+/// reference transformer stores weights in its working precision.
 WeightFormats default_weights(const Request& r, const LowPrecision& low_precision) {
   const std::optional<WeightFormats>& stored = r.model.weights;
   if (stored && !r.usual_precision && !(r.gave("--precision") && stored->plain())) return *stored;

@@ -8,33 +8,33 @@
 
 namespace llmcalc {
 
-/// Whether the user gives efficiencies, which replace the software's.
+/// Whether the user specifies efficiencies, which replace the software's.
 bool has_stated_efficiency(const Request& r);
 
 /// Whether the device is a CPU.
 bool is_processor(const HardwareCard& card);
 
-/// Default training software: megatron-lm if tensor or pipeline parallelism is used or searched, else torch-fsdp; if it
-/// lacks a capability that the request requires, the first capable stack. Throws InputError if no stack is capable,
-/// unless --any-software is given.
+/// Default training software: megatron-lm if tensor or pipeline parallelism is used or searched, otherwise torch-fsdp;
+/// if it lacks a capability that the request requires, the first capable stack. Throws InputError if no stack is
+/// capable, unless --any-software is set.
 std::string usual_software(const Request& r);
 /// Default engine: llama.cpp on a single GeForce or Radeon card, Apple chip, CPU or device with unified memory; the
-/// vendor's on Neuron, Gaudi and TPU; else vllm. Capabilities count as in usual_software().
+/// vendor's engine on Neuron, Gaudi and TPU; otherwise vllm. Capabilities count as in usual_software().
 std::string usual_engine(const Request& r);
 
-/// Whether the given training software, or any known one if none is given, can launch the plan. Always true with
-/// --any-software.
+/// Whether the specified training software, or any known software if none is specified, can launch the plan. Always
+/// true with --any-software.
 bool is_launchable(const Request& r);
 
 /// Sets default software. The default engine follows the layout and replaces an earlier default. Leaves the software
-/// unset for user-given efficiencies and for "--software none". Training software also stays unset for answers
+/// unset for user-specified efficiencies and for "--software none". Training software also stays unset for answers
 /// without times. Rates measured on a device apply with any software.
 void choose_software(Request& r);
-/// Throws InputError if the given software is for training and these parts of the answer are for inference, or vice
-/// versa, or if it lacks a required capability and --any-software is not given.
+/// Throws InputError if the specified software is for training and these parts of the answer are for inference, or vice
+/// versa, or if it lacks a required capability and --any-software is not set.
 void check_software(const Request& r, Parts parts);
 
-/// Multiple to which the training software, as given or by default, pads a rank's vocabulary rows. 1 with user-given
+/// Multiple to which the training software, specified or default, pads a rank's vocabulary rows. 1 with user-specified
 /// efficiencies or --software none.
 Count vocabulary_multiple(const Request& r);
 /// The request with its device at the training rates achieved with its software.

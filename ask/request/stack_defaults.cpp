@@ -23,7 +23,7 @@ const Option& option_of_key(const std::string& key, const std::string& where) {
   return *found;
 }
 
-/// Whether the stack may set an option. It may not if the user gave the option, or if the option also affects the
+/// Whether the stack may set an option. It may not if the user set the option, or if the option also affects the
 /// inference half of the answer.
 bool is_open(const Request& r, const Option& o) {
   const bool is_shared = r.has(part::of_inference) && (o.parts & part::of_inference) != 0;

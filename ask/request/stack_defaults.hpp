@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Sets the options of the stack in --software ("defaults" of its file) that the user left open. Throws InputError if
+/// Sets the options of the stack in --software ("defaults" of its file) that the user did not set. Throws InputError if
 /// the file has an unknown option or value.
 void apply_stack_defaults(Request& r);
 

@@ -27,7 +27,7 @@ WeightsGiven read_weight_precision(std::string_view text, std::string_view where
 /// Reads a bare name ("q2_k") as llama.cpp does: as the file that llama-quantize writes, not as the block format.
 WeightsGiven as_file(const WeightsGiven& given, std::string_view where, const ModelCard& model);
 
-/// The given formats; components without a given format have the one in `otherwise`. A tied head has the table's
+/// The specified formats; all other components have the format in `otherwise`. A tied head has the table's
 /// format.
 WeightFormats settled(const WeightsGiven& given, const WeightFormats& otherwise, const Arch& arch);
 

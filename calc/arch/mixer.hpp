@@ -180,8 +180,8 @@ inline constexpr auto choices<RecurrentKind> = std::array{Choice{RecurrentKind::
 /// Sizes of a recurrence. Their meaning depends on its kind; sizes that a kind does not use are 0.
 struct Recurrent {
   RecurrentKind kind = RecurrentKind::none;
-  Count heads = 0;      ///< H: number of value heads; Mamba-1 without heads and short convolution: of channels; rg_lru:
-                        ///< of blocks
+  Count heads = 0;      ///< H: number of value heads, of channels (Mamba-1 without heads, short convolution) or of
+                        ///< blocks (rg_lru)
   Count head_dim = 0;   ///< P: width of a head's values; 1 if heads are channels
   Count key_heads = 0;  ///< number of heads of queries and keys (DeltaNet) or of groups (Mamba-2); KDA, RWKV, mlstm: H;
                         ///< mamba: 1; rg_lru: 0
@@ -197,7 +197,7 @@ struct Recurrent {
   bool gated_norm = false;      ///< Mamba-2: whether an RMSNorm covers all heads' outputs
   bool inner_norms = false;     ///< mamba: whether RMSNorms follow the low-rank step, B and C (Jamba, PLaMo 2)
   bool full_rank_gate = false;  ///< KDA: whether the output gate is a single matrix
-  Count decays = 0;             ///< KDA: number of learned log decays, if not one per head
+  Count decays = 0;             ///< KDA: number of learned log decays; 0: one per head
   Count chunk = 0;              ///< number of tokens per chunk in prefill and training kernels; 0: token by token
   Count state_bytes = 4;        ///< number of bytes per state element; 4: float32
   constexpr bool operator==(const Recurrent&) const = default;

@@ -1,6 +1,7 @@
 #pragma once
 /// Parts of an encoder-decoder other than its blocks (T5: arXiv:1910.10683, hf t5/modeling_t5.py): cross-attention from
-/// the decoder to the encoder's result, one token embedding for both, and tables of relative positions, one per stack.
+/// the decoder to the encoder's result, one token embedding for both stacks, and tables of relative positions, one per
+/// stack.
 ///
 /// The encoder's result (tokens, hidden) is live until the last layer has run and is saved for backward once. Every
 /// decoder layer adds to its gradient, which is live in backward from the last layer to the encoder's end. The

@@ -1,9 +1,9 @@
 #pragma once
 /// Attention residuals in blocks of n layers (Kimi K3, arXiv:2607.24653, 2.2). The residual stream restarts with every
 /// block; its previous value is saved: b_0 (the embedding), b_1, ... A sub-layer reads
-///   sum_j a_j v_j, a = softmax(q' norm(v_j))     v: the saved streams and the current one; q, norm: hidden each
-/// instead of the stream; so does the head. The first mixer of a block reads the stream that is saved there, and its
-/// result becomes the new stream without an add. Scores and sums are element-wise work in one kernel, priced by the
+///   sum_j a_j v_j, a = softmax(q' norm(v_j)) v: the saved streams and the current one; q, norm: hidden weights each
+/// instead of the stream; the head does the same. The first mixer of a block reads the stream that is saved there, and
+/// its result becomes the new stream without an add. Scores and sums are element-wise work in one kernel, priced by the
 /// bytes moved; backward recomputes the weights a. The very first mix has a single tensor and copies it.
 ///
 /// Saved streams are live until the head has mixed them. Training saves each as the input of the layer that begins its

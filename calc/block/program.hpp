@@ -48,7 +48,7 @@ constexpr Step prefill_step(const Plan& p, Count tokens) {
           .mtp = p.mtp,
           .low_precision = {.parts = p.multiplied}};
 }
-/// The step that decodes one token; `context` includes it.
+/// The step that decodes one token; `context` includes that token.
 constexpr Step decode_step(const Plan& p, Count context) {
   return {.sequences = p.batch,
           .queries = 1,

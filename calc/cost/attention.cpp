@@ -52,7 +52,7 @@ Count cached_rows(const Attention& s, const Pricing& p) {
   if (s.pooled > 0) return add(near, std::min(ceil_div(s.keys, s.pooled), mul(s.queries, s.pooled_seen(last))));
   return s.selection.chooses() ? std::min(s.keys, mul(s.queries, s.selection.seen(last))) : near;
 }
-/// Bytes of reading or writing the S x S scores once.
+/// Bytes of the S x S scores, read or written once.
 double scores(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(all_keys(s)));
 }

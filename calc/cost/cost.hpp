@@ -43,8 +43,8 @@ constexpr Cost operator*(Count n, const Cost& c) {
   return {n * c.model, n * c.executed, {m * c.moved.weights, m * c.moved.cache, m * c.moved.activations}};
 }
 
-/// Kernels of an operator. The two gradients of a matmul take two kernels; other operators compute both in
-/// backward_input.
+/// Directions of an operator's kernels. A matmul computes its two gradients in two kernels; all other operators compute
+/// both in backward_input.
 enum class Direction : std::uint8_t { forward, backward_input, backward_weight };
 constexpr bool is_backward(Direction d) { return d != Direction::forward; }
 
@@ -65,16 +65,16 @@ Cost forward(const Op& op, const Pricing& p);
 /// Cost of both gradients; for frozen weights, only of the input gradient.
 Cost backward(const Op& op, const Pricing& p);
 
-/// Learned parameters of an operator. A tied head's matrix belongs to the token embedding and counts as 0 here.
+/// Learned parameters of an operator. A tied head's matrix is counted with the token embedding and is 0 here.
 struct Learned {
   Count total = 0;
-  Count idle = 0;    ///< number of parameters of the routed experts to which a given token is not routed
-  Count matmul = 0;  ///< number of parameters used in a matmul once per token: with a tied head, without idle experts
-  Count matmul_idle = 0;
-  Count frozen = 0;    ///< number of untrained parameters
-  Count factored = 0;  ///< number of elements of Adafactor's state: rows + columns of a matrix, all of a vector
-  Count adamw = 0;     ///< number of trained parameters that Muon leaves to AdamW; depends on the operator, not only
-                       ///< its shape
+  Count idle = 0;         ///< number of parameters of the routed experts to which a given token is not routed
+  Count matmul = 0;       ///< number of parameters used in matmuls, including a tied head and idle experts
+  Count matmul_idle = 0;  ///< the part of `matmul` in idle experts
+  Count frozen = 0;       ///< number of untrained parameters
+  Count factored = 0;     ///< number of elements of Adafactor's state: rows + columns of a matrix, all of a vector
+  Count adamw = 0;        ///< number of trained parameters that Muon leaves to AdamW; depends on the operator, not only
+                          ///< its shape
   constexpr Count trained() const { return total - frozen; }
   constexpr Learned& operator+=(const Learned& o) {
     total = add(total, o.total);

@@ -18,7 +18,7 @@ struct CacheRow {
   Count encoded = 0;  ///< number of context tokens that the encoder reads
   Bytes per_pool{};
   Count ratio = 1;
-  Bytes open{};  ///< bytes of tokens whose pooling group may be incomplete; not part of the cache, as in published
+  Bytes open{};  ///< bytes of tokens whose pooling group may be incomplete; excluded from the cache, as in published
                  ///< counts
   constexpr Bytes of(Count context) const {
     const Count own = encoded == 0 ? context : std::max(context, encoded) - encoded + 1;
@@ -59,8 +59,8 @@ struct Held {
   Bytes scratch_backward{};
 };
 Held held(const Shape& shape, const Pricing& p);
-/// Tensors and bytes that an operator needs. The backward of a frozen matrix does not need its input, and the
-/// backward of a frozen table does not need its ids. An operator without a backward pass saves no tensors.
+/// Tensors and bytes that an operator needs. If weights are frozen, backward needs neither the input of a matmul nor
+/// the ids of a lookup. An operator without a backward pass saves no tensors.
 Held held(const Op& op, const Pricing& p);
 
 /// Bytes of a rank's logits during the loss, for one chunk of tokens. Per logit: 4 (float32 log-softmax), the bytes of

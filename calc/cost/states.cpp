@@ -75,7 +75,7 @@ Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w)
 }
 Learned learned(const LinearAttention& s) { return {.total = s.weights, .factored = s.weights}; }
 
-// ---- Convolution: `taps` multiply-adds per element, including zeros before the first token. Backward takes the same
+// ---- Convolution: `taps` multiply-adds per element, including zeros before the first token. Backward needs the same
 // number three times: for the input gradient, for the weight gradient, and to recompute the sums that the
 // activation's derivative needs.
 

@@ -25,7 +25,7 @@ struct LowPrecision {
   Count first_wide = 0,
         last_wide = 0;  ///< numbers of blocks at the start and at the end of the model that stay in the working format
 
-  /// Whether this component's matmuls run in the plan's format, given that their block does not stay in the working
+  /// Whether this component's matmuls run in the plan's format, provided that their block does not stay in the working
   /// format.
   constexpr bool has(Component c) const {
     if (!is_low_precision(c)) return false;

@@ -30,8 +30,8 @@ inline Stored stored(const Shape& shape, Component c, const WeightFormats& weigh
   return {matrix, f.covers_vectors ? weight : compute, compute, compute, matrix};
 }
 
-/// Formats of an operator's weights under a pricing. `narrow`: whether the matmul is in the plan's format, and
-/// training quantizes a wider matrix to that format.
+/// Formats of an operator's weights under a pricing. `narrow`: whether the matmul runs in the plan's format; training
+/// then quantizes a wider matrix to that format.
 inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool narrow, Owner owner = Owner::model) {
   Stored s = stored(shape, c, p.weight, p.activation, owner);
   if (narrow) s.operand = p.product;

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// Component to which an operator's weights belong. The parameter table shows the MLP and its experts as one line.
+/// Component toward which an operator's weights count. The parameter table shows the MLP and its experts as one line.
 enum class Component : std::uint8_t {
   embedding,
   position,
@@ -38,7 +38,7 @@ enum class Owner : std::uint8_t {
 inline constexpr std::size_t owner_count = 2;
 
 /// Bytes of a component with tensors in several formats. `held`: bytes in the checkpoint; `nominal`: bytes if all
-/// tensors were in the component's format. A subset of the tensors takes a share of `held` in proportion to its
+/// tensors were in the component's format. A subset of the tensors is assigned a share of `held` in proportion to its
 /// nominal bytes.
 struct HeldBytes {
   Bytes held{}, nominal{};
@@ -81,7 +81,7 @@ class WeightFormats {
   }
   constexpr bool any_held() const { return any_held(Owner::model) || any_held(Owner::modules); }
   /// Bytes in the checkpoint of tensors with `nominal` bytes: their proportional share of the component's held bytes,
-  /// rounded down. All tensors of a component together have all of its held bytes, as does a component without
+  /// rounded down. All tensors of a component together account for all of its held bytes; so does a component without
   /// counted tensors, such as rotary factors.
   constexpr Bytes held(Component c, Bytes nominal, Owner owner = Owner::model) const {
     if (!is_held(c, owner)) return nominal;

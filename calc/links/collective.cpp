@@ -64,7 +64,7 @@ CollectiveSchedule all_reduce(Algorithm algorithm, Count n) {
 }
 
 CollectiveSchedule valid_schedule(CollectiveOp op, Algorithm algorithm, Count n) {
-  const Ratio share = lowest(n - 1, n);  // fraction of M that belongs to the other ranks
+  const Ratio share = lowest(n - 1, n);  // fraction of M held by the other ranks
   const bool logarithmic = algorithm == Algorithm::recursive || algorithm == Algorithm::tree;
   switch (op) {
     case CollectiveOp::broadcast:

@@ -100,7 +100,7 @@ enum class CollectiveFlaw : std::uint8_t {
   no_link,        ///< no such link (bandwidth not positive)
   no_reduction,   ///< the link's switches do not reduce
   no_switch,      ///< the algorithm needs switches, but the link is a torus
-  link_too_small  ///< more ranks than the link joins
+  link_too_small  ///< more ranks than the link connects
 };
 std::string_view reason(CollectiveFlaw flaw) noexcept;
 CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
@@ -110,7 +110,7 @@ CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, B
 std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, Count ranks,
                                                       const Torus& torus = {}) noexcept;
 
-/// Time of a collective. Precondition: collective_flaw() is `none` or `link_too_small`; a torus joins exactly these
+/// Time of a collective. Precondition: collective_flaw() is `none` or `link_too_small`; a torus connects exactly these
 /// ranks (joining_ranks() in calc/cluster.hpp). An unknown latency counts as 0.
 Seconds collective_time(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                         const Link& link) noexcept;
@@ -123,7 +123,7 @@ struct ByteFraction {
   constexpr bool operator==(const ByteFraction&) const = default;
 };
 
-/// Bytes load x M, with the load in lowest terms. For symmetric algorithms, the bytes that each rank sends; for all
+/// load x M in bytes, with the load in lowest terms: for symmetric algorithms, the bytes that each rank sends; for all
 /// others, the bytes over the root's link in both directions. On a torus, forwarded data is included. Throws Overflow
 /// past 2^63. Precondition: the operation supports the algorithm.
 ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,

@@ -67,7 +67,7 @@ Meeting parts_between(const Placed& g, Count size, Count begin, Count end) {
   return m;
 }
 
-/// The parts that the slowest instance of a level joins in a group. An instance joins `joined` devices; a part
+/// The parts of a group that the slowest instance of a level connects. An instance connects `joined` devices; a part
 /// consists of the ranks on `size` devices.
 Meeting meet(const Placed& g, Count size, Count joined) {
   std::optional<Meeting> worst;
@@ -103,7 +103,7 @@ class Groups {
     return r;
   }
 
-  /// The number of devices joined by the largest level that does not join all devices.
+  /// The number of devices that the largest level connects, among the levels that do not connect all devices.
   Count node() const {
     Count largest = 1;
     for (const Count n : joined_)
@@ -113,7 +113,7 @@ class Groups {
 
   /// The placement of a line's ranks in nodes repeats after a period of node() / gcd(node(), stride) ranks. If the
   /// outer line has a single rank, a long inner line is shortened by whole periods to at least two of them, and the
-  /// nodes of the omitted part are added on the level that joins all devices.
+  /// nodes of the omitted part are added on the level that connects all devices.
   Route slowest() const {
     const Count stride = lines_.inner.stride, period = node() / std::gcd(node(), stride);
     const bool one_line = lines_.outer.ranks == 1;

@@ -7,12 +7,12 @@
 
 namespace llmcalc {
 
-/// The parts of a group that one level of links joins. A part is the set of ranks that the next inner level joins; on
-/// the innermost level, it is a single rank.
+/// The parts of a group that one level of links connects. A part is the set of ranks that the next inner level
+/// connects; on the innermost level, it is a single rank.
 struct Meeting {
-  Count parts = 1;   ///< number of parts joined; 1: the level is not used
+  Count parts = 1;   ///< number of parts connected; 1: the level is not used
   Count fewest = 1;  ///< number of ranks in the smallest part
-  Count most = 1;    ///< total number of ranks joined by the level
+  Count most = 1;    ///< total number of ranks connected by the level
   constexpr bool operator==(const Meeting&) const = default;
 };
 
@@ -29,13 +29,13 @@ using Route = std::array<Meeting, 4>;
 /// devices 6, 7 and 8: parts 2, fewest 1. A run starts at a node boundary; devices of other runs are not modeled.
 Route route(const Cluster& c, const Layout& l, Group g);
 
-/// Number of nodes that a group occupies; a node is the set of devices joined by the innermost level.
+/// Number of nodes that a group occupies; a node is the set of devices that the innermost level connects.
 Count nodes(const Route& r);
 
 /// Whether the nodes to which a token may be routed hold at least top_k experts (Layout::expert_nodes).
 bool holds_choices(const Cluster& c, const Layout& l, const Moe& moe);
 
-/// The outermost level that joins ranks of a group.
+/// The outermost level that connects ranks of a group.
 Count outermost_level(const Cluster& c, const Layout& l, Group g);
 
 }  // namespace llmcalc

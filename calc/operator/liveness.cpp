@@ -275,9 +275,9 @@ class Walk {
     if (!p_.training() || later_table) return {};  // positions need no ids; other tables share the ids of the first
     return recomputed_[i] ? Bytes() : held_[i].saved;
   }
-  /// Bytes live only while the operator runs. For a recomputed operator, they include the bytes that it would
-  /// otherwise save, once it is recomputed. The output of a recomputed attention core is freed before the larger
-  /// gradients are allocated.
+  /// Bytes live only while the operator runs. For a recomputed operator, they include the bytes that it would otherwise
+  /// save, unless backward has already recomputed these. The output of a recomputed attention core is freed before the
+  /// larger gradients are allocated.
   Bytes passing(std::size_t i, bool is_backward) const {
     const Held& h = held_[i];
     const bool mine = recomputed_[i] && !(is_backward && own_recomputed_[i]);
@@ -416,8 +416,8 @@ class Walk {
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
   std::array<bool, OpList::capacity> recomputed_{};      // whether the operator is recomputed in backward
-  std::array<bool, OpList::capacity> own_recomputed_{};  // the operator's own saved bytes, recomputed in backward, are
-                                                         // live until its gradient is computed
+  std::array<bool, OpList::capacity> own_recomputed_{};  // whether the operator's own saved bytes have been recomputed
+                                                         // in backward; they are live until its gradient is computed
   InplaceVector<Held, OpList::capacity> held_;
   InplaceVector<Operands, OpList::capacity> of_;
   InplaceVector<LiveTensor, most_tensors> tensors_;

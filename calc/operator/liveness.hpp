@@ -1,7 +1,8 @@
 #pragma once
 /// Tensor lifetimes: bytes saved for backward, and the high-water marks of forward and backward, derived from the
-/// operators' inputs and outputs. A tensor is live from the operator that writes it to its last reader or, if
-/// backward needs it, until then. Every operator saves its inputs, and each tensor is saved once (Goon, Korthikanti
+/// operators' inputs and outputs. A tensor is live from the operator that writes it to its last reader or, if backward
+/// needs it, to its last use in backward. Every operator saves its inputs, and each tensor is saved once (Goon,
+/// Korthikanti
 /// et al. 2022).
 
 #include <array>
@@ -36,8 +37,7 @@ struct Liveness {
 /// only in the high-water marks.
 Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {});
 
-/// Liveness::saved, divided over the operators: each operator's own bytes, and each tensor at the first operator
-/// whose backward needs it.
+/// Liveness::saved by operator: the operator's own bytes, and the tensors that no earlier operator's backward needs.
 using SavedByOperator = std::array<Bytes, OpList::capacity>;
 SavedByOperator saved_by_operator(const OpList& ops, const Pricing& p, Count input_elements);
 

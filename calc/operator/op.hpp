@@ -22,7 +22,7 @@ namespace llmcalc {
 /// y (tokens, width) = table (rows, width) [ids].
 struct Lookup {
   Count tokens = 0, rows = 0, width = 0;
-  bool tied = false;  ///< whether the table belongs to the model, which counts its parameters
+  bool tied = false;  ///< whether it is the model's table, whose parameters count there
   constexpr bool operator==(const Lookup&) const = default;
 };
 
@@ -33,13 +33,13 @@ struct Lookup {
 struct Linear {
   Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
   bool bias = false;
-  bool tied = false;  ///< whether W belongs to the model's token embedding or head, which counts its parameters
+  bool tied = false;  ///< whether W is the model's token embedding or head, whose parameters count there
   Count expert_ranks = 1;
   constexpr bool operator==(const Linear&) const = default;
 };
 
 /// y (rows, width) = norm(x) * w + b. `weights` is the total number of parameters; qk-norms normalize rows of a head's
-/// width and may share them.
+/// width, and heads may share parameters.
 struct Norm {
   Count rows = 0, width = 0, weights = 0;
   bool centered = false;  ///< whether it is a LayerNorm, which saves mean and deviation; an RMSNorm saves one statistic

@@ -4,7 +4,7 @@
 /// context and data parallelism. These collectives, in this order, precede the first expert matmul, and their mirror
 /// images return the result; backward runs each in the opposite direction:
 ///   all-to-all over Group::expert             M = own tokens x top_k x hidden, forward and backward
-///   all-gather over Group::expert_tensor      M = u times that; backward a reduce-scatter
+///   all-gather over Group::expert_tensor      M = u times as much; in backward a reduce-scatter
 ///
 /// A rank routes its own tokens (with tensor parallelism, its shard of the sequence), so it has own tokens x top_k x
 /// u expert rows. Routing is balanced except for the factor Layout::expert_load, the rows of the most loaded rank
@@ -19,7 +19,7 @@
 /// The return is the mirror image: a node's rows are summed before they cross the network. With
 /// Layout::once_per_rank, a rank receives a token once for all of its experts: X / K of M is sent, where X =
 /// expected_nodes() counts ranks instead of nodes. Engines that gather all tokens before the experts and scatter the
-/// sums after them send hardly more.
+/// sums after them send only slightly more.
 ///
 /// Shared experts are dense MLPs and are sharded by tensor parallelism; routers are replicated. Not counted: sorting of
 /// received rows by expert, and the gates and counts that are sent.

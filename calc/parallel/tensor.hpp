@@ -9,9 +9,10 @@ namespace llmcalc {
 
 /// The operators of one rank. Columns, rows, heads and vocabulary are sharded, rounded up if they do not divide
 /// evenly. Norms, routers, row-parallel biases and the latent cache are replicated, and so are KV heads if there are
-/// fewer of them than ranks. Before sharded operators that read a whole tensor: an all-reduce in backward; with
-/// sequence parallelism an all-gather in forward, a reduce-scatter in backward and a second all-gather for the weight
-/// gradient. After row-sharded operators: an all-reduce in forward; with sequence parallelism a reduce-scatter, and
+/// fewer of them than ranks. Collectives before sharded operators that read a whole tensor: an all-reduce in backward;
+/// with sequence parallelism an all-gather in forward, a reduce-scatter in backward and a second all-gather for the
+/// weight gradient. Collectives after row-sharded operators: an all-reduce in forward; with sequence parallelism a
+/// reduce-scatter, and
 /// an all-gather in backward. A parallel block has one collective of each kind. With sequence parallelism a router
 /// sees the rank's own tokens.
 OpList split_tensor(const OpList& ops, const Layout& layout);

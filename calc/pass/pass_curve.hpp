@@ -23,7 +23,7 @@ class PassCurve {
  public:
   /// `largest_context`: the context for which workspace() returns the peak.
   PassCurve(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count largest_context);
-  /// For the steps of one chunk; their `flops` still count the whole model.
+  /// Covers the steps of one chunk; their `flops` still count the whole model.
   PassCurve(const Arch& arch, const ModelChunk& chunk, const Plan& plan, const Layout& layout, const Cluster& cluster,
             Count largest_context);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Simulation of 1F1B and interleaved pipelines, for which alternates() holds. One simulation serves several sets of
-/// times, its lanes.
+/// Simulation of 1F1B and interleaved pipelines, for which alternates() holds. One simulation computes several sets of
+/// times at once, called lanes.
 
 #include <array>
 #include <span>
@@ -32,12 +32,12 @@ struct Lanes {
 /// State of the ranks and chunks. It grows as needed and is reused.
 template <std::size_t n>
 struct AlternatingWorkspace {
-  /// A chunk on its rank, with the seconds of sends that bring its inputs.
+  /// A chunk on its rank, with the seconds of the sends that deliver its inputs.
   struct Chunk {
     Lanes<n> forward, backward, from_before, from_after, ready, first;
     bool has_before = false, has_after = false, started = false;
   };
-  /// The slots of a rank in one direction, numbered in order, and the end times of the last of them.
+  /// The slots of a rank in one direction, numbered in order, and the end times of the most recent ones.
   struct Flow {
     const Flow* from = nullptr;  ///< flow whose results it reads
     Count lag = 0;               ///< slot k reads slot k - lag of `from`

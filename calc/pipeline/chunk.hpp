@@ -1,5 +1,5 @@
 #pragma once
-/// Chunks of a model: consecutive layers that a pipeline rank runs in sequence. MTP modules belong to the head.
+/// Chunks of a model: consecutive layers that a pipeline rank runs in sequence. MTP modules are part of the head.
 
 #include <algorithm>
 #include <span>
@@ -43,7 +43,8 @@ inline Count layers_in(const LayerKind& kind, const ModelChunk& c) {
   return kind.layers.below(c.end) - kind.layers.below(c.first);
 }
 
-/// Whether two chunks have layers of the same kinds in the same order, and the same ends of the model.
+/// Whether two chunks have layers of the same kinds in the same order, and the same ends of the model (embedding,
+/// head).
 inline bool same_rows(const LayerKinds& kinds, const ModelChunk& a, const ModelChunk& b) {
   if (a.embedding != b.embedding || a.head != b.head || a.layers() != b.layers()) return false;
   if (kinds.size() == 1) return true;

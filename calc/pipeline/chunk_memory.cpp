@@ -31,7 +31,8 @@ class ChunkTensors {
     return saved_below(c_.end) + p_.head().alive.saved + modules() * saved_of_module();
   }
 
-  /// Bytes saved for backward in host memory, over all layers. in_transit(): those of the layer with the most.
+  /// Bytes saved for backward in host memory, over all layers. in_transit(): the bytes of the layer that has the most
+  /// of them.
   Bytes on_host() const {
     if (in_groups_) return ceil_div(c_.layers(), group_) * share_of(p_.layer(0).alive.input, away_);
     Bytes all;

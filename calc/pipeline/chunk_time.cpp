@@ -110,8 +110,8 @@ class ChunkClock {
   }
 
   /// Seconds from the end of the last backward until all gradients are reduced, layer by layer as their gradients
-  /// become ready. Visits the layers from the embedding up, because its backward runs last. `apart`: whether the last
-  /// slot has only weight gradients.
+  /// become ready. Visits the layers from the embedding up, because the embedding's backward runs last. `apart`:
+  /// whether the last slot has only weight gradients.
   double reducing(bool apart) const {
     const Tail t = tail<Tail>(apart);
     return t.end - t.compute;

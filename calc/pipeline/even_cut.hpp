@@ -1,5 +1,5 @@
 #pragma once
-/// Cuts of a list of layers of several kinds into chunks of nearly equal cost.
+/// Division of a list of layers of several kinds into chunks of nearly equal cost.
 
 #include <algorithm>
 

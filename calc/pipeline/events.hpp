@@ -66,7 +66,7 @@ struct Task {
   Seconds ready{};                   ///< earliest start that the caller allows
   Seconds start{}, end{};            ///< times set by Timeline::run
   Count unit = -1;                   ///< index of a layer or other unit of the model; -1: the task is not in a unit
-  TaskKind within = TaskKind::mark;  ///< kind of work that a collective or transfer belongs to
+  TaskKind within = TaskKind::mark;  ///< kind of work of which a collective or transfer is part
   Group group = Group::tensor;       ///< group of ranks of a collective
 };
 
@@ -78,7 +78,7 @@ class Timeline {
   std::size_t stream(const TaskStream& s);
   /// Appends a task to its stream.
   std::size_t add(const Task& t);
-  /// Lets `task` start no earlier than `before` seconds before the end of `other`.
+  /// Makes `task` start no earlier than `before` seconds before the end of `other`.
   void wait_for(std::size_t task, std::size_t other, Seconds before = {}) { waits_.push_back({other, task, before}); }
   /// Computes every task's start and end; each stream runs its tasks in the order in which they were added. Returns the
   /// end of the last task, or nullopt if tasks wait for each other in a cycle.

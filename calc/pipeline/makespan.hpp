@@ -52,7 +52,8 @@ class MakespanWorkspace {
     Count weights = 0;  ///< number of weight gradients done, in automatic schedules
     double first = 0, last = 0;
   };
-  /// A rank's forwards or backwards under GPipe: earliest start, latency of a job's message to it, and time per job.
+  /// A rank under GPipe as a station whose jobs are its forwards or backwards: earliest start, latency of the message
+  /// that brings a job, and time per job.
   struct Station {
     double opens = 0, latency = 0, seconds = 0;
   };

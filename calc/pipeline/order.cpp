@@ -182,7 +182,7 @@ void push_last_inputs(RankOrder& order, const Dual& d) {
 }
 
 /// Steps 7 and 8: the deferred weight gradients, oldest first, between the last backward slots and after them. Weight
-/// gradients deferred in step 6 alternate between directions; those deferred in step 7 belong to the near direction.
+/// gradients deferred in step 6 alternate between directions; those deferred in step 7 are of the near direction.
 void push_last_weights(RankOrder& order, const Dual& d) {
   const Count left = d.near + 1, between = std::min(left, d.to_middle());
   const std::int8_t a = d.near % 2 == 0 ? d.first : d.second, b = d.near % 2 == 0 ? d.second : d.first;

@@ -121,8 +121,8 @@ class Dealer {
     }
     return mean;
   }
-  /// Gives every holder the layers that fit below `level`, and at least one per chunk. Returns the number of layers
-  /// given.
+  /// Assigns to every holder the layers that fit below `level`, at least one per chunk. Returns the number of layers
+  /// assigned.
   Count hold_below(double level) {
     held_ = {};
     Count all = 0;

@@ -51,15 +51,16 @@ bool waits_for_weights(const Layout& layout);
 /// Distributes layers to minimize the work of the slowest rank; a rank of DualPipe has one chunk of each direction.
 /// One kind of layer: layers go one by one to the rank with the least work including the new layer, and each rank
 /// distributes its layers to keep its longest chunk short. No other distribution has a faster slowest rank, except
-/// with recomputed blocks, which a rank distributes evenly. Several kinds, one chunk per rank: the cut minimizes the
-/// largest chunk; among equal cuts, every chunk is as close as possible to an equal share of the rest. Several kinds,
-/// several chunks per rank: layers are dealt as if they were equal, the error of a rank's load is added to the load,
-/// and the deal is repeated a few times. Of these distributions and the one that minimizes the longest chunk, the
+/// with recomputed blocks, which a rank distributes evenly. Several kinds, one chunk per rank: the cost of the largest
+/// chunk is minimal; among equal distributions, every chunk is as close as possible to an equal share of the rest.
+/// Several kinds, several chunks per rank: layers are dealt as if they were equal, the error of a rank's load is added
+/// to the load, and the deal is repeated a few times. Of these distributions and the one that minimizes the longest
+/// chunk, the
 /// best by slowest rank and longest chunks is used. Every chunk gets at least one layer. Precondition: no more chunks
 /// than layers, no flaw.
 Partition balanced(const LayerKinds& kinds, const RowCosts& costs, const Pipeline& pipeline);
 
-/// The partition with the given number of layers per chunk, in model order.
+/// The partition with the specified number of layers in each chunk, in model order.
 Partition stated(std::span<const Count> layers);
 
 }  // namespace llmcalc

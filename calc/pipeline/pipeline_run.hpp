@@ -1,5 +1,5 @@
 #pragma once
-// Event simulation of a pipeline's slots at one set of times.
+/// Event simulation of a pipeline's slots at one set of times.
 
 #include <optional>
 #include <span>

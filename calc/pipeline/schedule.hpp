@@ -1,7 +1,7 @@
 #pragma once
 /// A pipeline: the model chunks that its ranks hold, and whether its schedule can run.
 ///
-/// The model is cut into chunks of consecutive layers, numbered from the embedding on (model chunks). Every rank
+/// The model is divided into chunks of consecutive layers, numbered from the embedding on (model chunks). Every rank
 /// holds `chunks` model chunks, its local chunks. GPipe, 1F1B and ZB have one chunk per rank. In interleaved
 /// pipelines, rank r has v chunks: r, r + P, r + 2P, ... In ZB-V and DualPipe-V, it has two in a V: r and 2P - 1 - r.
 /// In DualPipe, it has r for the micro-batches of one direction and P - 1 - r for the other direction, so the
@@ -55,10 +55,11 @@ constexpr bool has_pairs(Schedule s) { return s == Schedule::dualpipe || s == Sc
 constexpr bool automatic(Schedule s) { return s == Schedule::zb_1p || s == Schedule::zb_2p || s == Schedule::zb_v; }
 /// Whether a rank updates its weights as soon as its own gradients are summed. The norm of all ranks' gradients, needed
 /// to clip them, is checked during the next step, and a wrong update is rolled back (arXiv:2401.10241, section 4).
-/// Otherwise ranks that begin one after another with equal work would also end one after another, and the first rank
-/// would wait, so the bubble could not be 0. The paper validates afterward for ZB-H2 and ZB-2p, and its authors'
-/// settings do so for ZB-V too (github.com/sail-sg/zero-bubble-pipeline-parallelism); their patch for ZB-H1 does not.
-/// Gradients of a token embedding shared by both ends are reduced while other weight gradients are pending, so no
+/// If ranks waited for the norm, the first rank would wait for the last, because ranks that begin one after another
+/// with equal work also end one after another; the bubble could then not be 0. The paper validates afterward for ZB-H2
+/// and ZB-2p, and its authors' settings do so for ZB-V, too (github.com/sail-sg/zero-bubble-pipeline-parallelism);
+/// their patch for ZB-H1 does not. Gradients of a token embedding shared by both ends are reduced while other weight
+/// gradients are pending, so no
 /// rank waits.
 constexpr bool validates_after(Schedule s) {
   return s == Schedule::zb_h2 || s == Schedule::zb_2p || s == Schedule::zb_v;
@@ -70,7 +71,7 @@ inline bool pairs_experts(const Layout& l) {
 }
 
 /// Whether the last stage holds a copy of the token embedding for a head that is tied to the table of the first stage.
-/// In a V, and in DualPipe, one rank holds both ends of the model.
+/// In V schedules and in DualPipe, one rank holds both ends of the model.
 inline bool copies_table(const Layout& l) { return ranks(l, Group::pipeline) > 1 && fixed_chunks(l.schedule) != 2; }
 
 /// Reason a pipeline is impossible.
@@ -78,7 +79,7 @@ enum class PipelineFlaw : std::uint8_t {
   none,
   ranks,              ///< fewer than one rank
   odd_ranks,          ///< odd number of ranks, but DualPipe pairs rank r with rank P - 1 - r
-  chunks,             ///< the number of chunks per rank differs from the schedule's
+  chunks,             ///< the number of chunks per rank differs from the schedule's number
   micro_batches,      ///< too few micro-batches: DualPipe and DualPipe-V need 2P to fill both directions, others one
   odd_micro_batches,  ///< odd number of micro-batches, but DualPipe gives each direction half of them
   groups  ///< interleaved: the number of micro-batches is not a multiple of the number of ranks (Megatron-LM runs

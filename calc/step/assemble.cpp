@@ -115,7 +115,7 @@ Scatter scatter(const Meeting& m, const Link& link, double all) {
   return {static_cast<double>(farthest(link.torus)), most / all * all_to_all_load(link.torus).value()};
 }
 
-/// Time of an all-to-all. Every rank sends a message to every other rank, over the innermost level that joins the
+/// Time of an all-to-all. Every rank sends a message to every other rank, over the innermost level that connects the
 /// two.
 CommunicationTime all_to_all(const CollectiveCall& e, const Route& route, const Cluster& cluster, const Layout& layout,
                              const LinkRates& reached) {

@@ -5,7 +5,7 @@
 
 namespace llmcalc {
 
-/// The sum over layers of one or more directions.
+/// The sum over layers, for one or more directions (forward, backward).
 struct PassSum {
   Cost cost;
   Time bound, estimate;
@@ -24,9 +24,9 @@ struct PassTime {
 PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, const Layout& layout,
                    const Cluster& cluster);
 
-/// Time of a collective over the levels that join its group. The innermost level joins g ranks, the next level n sets
-/// of g ranks: a ring of g ranks, then a ring of n ranks for each of the g shares, on separate links.
-///   reduce-scatter, all-gather: (g-1)/g M / B_0 + (n-1)/n (M/g) / B_1 + ...; an all-reduce is both
+/// Time of a collective over the levels that connect its group. The innermost level connects g ranks, the next level n
+/// sets of g ranks: a ring of g ranks, then a ring of n ranks for each of the g shares, on separate links.
+///   reduce-scatter, all-gather: (g-1)/g M / B_0 + (n-1)/n (M/g) / B_1 + ...; an all-reduce consists of both
 /// If nodes hold unequal parts of a group of N ranks (calc/links/route.hpp), with f ranks in the smallest part, the
 /// links of these f ranks finish last:
 ///   reduce-scatter, all-gather   (N-f)/N (M/f) / B_1: each rank's result is M/N, so the f links of the smallest part
@@ -45,9 +45,9 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 ///   fastest      on each level, the fastest of these and the ring, at the rates that links reach
 /// In an all-to-all each rank sends M/N to every other rank; the levels work concurrently, so the slowest determines
 /// the time. Tokens sent to experts on a limited number of nodes follow calc/parallel/expert.hpp, where a node is the
-/// set of ranks joined by the innermost level. A message between neighbors crosses the outermost level of the group. If
-/// the links of a level form a torus, the bandwidth covers the links that a rank of the group has there, and an
-/// all-to-all waits for the busiest axis (calc/links/torus.hpp).
+/// set of ranks that the innermost level connects. A message between neighbors crosses the outermost level of the
+/// group. If the links of a level form a torus, the bandwidth covers the links that a rank of the group has there, and
+/// an all-to-all waits for the busiest axis (calc/links/torus.hpp).
 ///
 /// Sources: Megatron-LM (arXiv:2104.04473) section 4 for shares of the network per rank; Thakur et al. 2005; NCCL 2.4
 /// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Not modeled: NCCL's protocols,

@@ -30,7 +30,7 @@ class RankEnd {
   ///
   /// Distributed Muon (arXiv:2502.16982, 2.3; with tensor parallelism, as in the "duplicated" mode of Megatron-Core's
   /// TensorParallelMuon): the iterations run exactly, on whole matrices. With sharded states the ranks divide whole
-  /// matrices among themselves: each takes its share of the time, but at least the time of the largest matrix. They
+  /// matrices among themselves: each spends its share of the time, but at least the time of the largest matrix. They
   /// gather the momentum of all matrices in bf16. This is the paper's upper bound; less is gathered if shards split
   /// few matrices. Tensor-parallel ranks then gather the matrices that are sharded across them, also in bf16, and all
   /// do the same work. Without sharding, every rank processes all matrices.

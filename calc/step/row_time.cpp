@@ -10,7 +10,7 @@
 namespace llmcalc {
 namespace {
 
-/// Under the roofline of a whole step: the seconds of a micro-batch divided by its compute seconds. Above 1 if the
+/// Under Roofline::step: the seconds of a micro-batch divided by its compute seconds. Above 1 if the
 /// micro-batch is memory-bound.
 double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rates, bool full) {
   if (plan.roofline != Roofline::step) return 1;
@@ -192,7 +192,7 @@ class Clock {
   }
 
   /// Adds the gathers of weights within a copy of the states, and the gradient reductions of trained weights: within
-  /// a copy, then of shards between copies. Frozen weights, and weights that belong to another layer, are gathered
+  /// a copy, then of shards between copies. Frozen weights, and weights of another layer, are gathered
   /// only under ZeRO-3, because this layer does not update them.
   void share_out(const Learned& numbers, Count borrowed, ParameterClass c, RowTime& t) {
     const StateGroups of = state_groups(c);

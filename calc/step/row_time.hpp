@@ -91,8 +91,8 @@ RingTime ring_time(const CollectiveCall& e, Seconds all, Seconds core, Count ran
 /// gradients need the keys and values that context-parallel ranks gather.
 double for_weights(const CollectiveCall& e);
 
-/// Seconds of collectives between the ranks of a layout, at the rates that links reach. The rates of each kind whose
-/// time is linear in messages and bytes are computed once, on first use.
+/// Seconds of collectives between the ranks of a layout, at the rates that links reach. If the time of a kind of
+/// collective is linear in messages and bytes, its rates are computed once, on first use.
 class Links {
  public:
   Links(const Layout& layout, const Cluster& cluster, const LinkRates& reached)
@@ -124,8 +124,8 @@ class Links {
 /// replicas. Host transfers in every micro-batch are exposed as in calc/training/offload.hpp. In backward they are
 /// part of backward_input; with separate weight gradients, each transfer counts with the gradients that it overlaps
 /// with. If a fraction `hidden` of an e-second collective inside a layer can overlap with the layer's w seconds of
-/// work, e - hidden min(w, e) seconds are exposed; each further collective overlaps with the work that the previous
-/// ones leave.
+/// work, e - hidden min(w, e) seconds are exposed; each further collective overlaps with the work that no previous
+/// collective overlaps with.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
                    Efficiency e);

@@ -15,7 +15,7 @@ struct Sharing {
   bool reshard = true;      ///< whether ZeRO-3 regathers weights for backward
   bool apart = false;       ///< whether weight gradients have separate slots
   Count level = 0;          ///< network level that gathers and reductions cross
-  double fraction = 1;      ///< fraction of the possible overlap of gathers and reductions that is hidden
+  double fraction = 1;      ///< achieved fraction of the possible overlap of gathers and reductions
   Count micro_batches = 1;  ///< number of micro-batches per direction
   bool pipelined = false;
   bool pairs = false;  ///< whether expert collectives can overlap with another slot's work
@@ -70,9 +70,9 @@ class SlotEvents {
     Count unit = -1;
     Seconds seconds{};
     Group group = Group::tensor;
-    TaskKind within = TaskKind::mark;  ///< kind of work that the task belongs to
-    std::optional<bool> backward{};    ///< whether it belongs to the slot's gradients (true) or forward (false); empty:
-                                       ///< it belongs to the part being added
+    TaskKind within = TaskKind::mark;  ///< kind of work of which the task is part
+    std::optional<bool> backward{};    ///< whether it is part of the slot's gradients (true) or forward (false); empty:
+                                       ///< of the part being added
     Count earlier = 0;                 ///< number of micro-batches by which it precedes the slot's micro-batch
   };
   /// A chain of tasks, and a shorter task that begins at the same time as the first of them.
@@ -136,7 +136,7 @@ class SlotEvents {
   bool apart_ = false;                ///< whether expert collectives overlap with other work
   bool dry_ = false;                  ///< whether only seconds are summed and no tasks are added
   bool backward_ = false;             ///< whether gradients are being added
-  TaskKind within_ = TaskKind::mark;  ///< kind of work that a collective belongs to
+  TaskKind within_ = TaskKind::mark;  ///< kind of work of which a collective is part
   std::size_t now_ = 0;               ///< the last task added so far
   Seconds elapsed_{};                 ///< seconds of the slot so far, excluding waits for other slots
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The times of a training step at one set of rates: its chunks, the end of every rank, and the seconds by part.
+/// The times of a training step at one set of rates: its chunks, the end of every rank, and the seconds by part.
 
 #include <algorithm>
 

@@ -121,7 +121,7 @@ class UnitMaker {
     }
   }
 
-  /// Sets the hidden part of a leg's collectives: whatever is not exposed.
+  /// Sets the hidden part of a leg's collectives, i.e. the part that is not exposed.
   static void hide(const Spent& exposed, Leg& leg) {
     leg.hidden_experts = Seconds() - exposed[Part::ep];
     leg.hidden = Seconds() - exposed[Part::tp] - exposed[Part::cp];

@@ -1,6 +1,6 @@
 #pragma once
 /// Closed forms of the activations saved for backward: the inputs of every operator whose gradient needs them (Goon
-/// footnote 16, Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks take one byte per element. Residual
+/// footnote 16, Korthikanti et al. 2022, arXiv:2205.05198). A dropout mask has one byte per element. Residual
 /// additions, scaling and masking save no tensors.
 
 #include "calc/plan.hpp"
@@ -36,8 +36,8 @@ struct KorthikantiLayer {
 };
 Fraction korthikanti_layer(const KorthikantiLayer& k, Recompute stored = Recompute::none);
 
-/// Activations of the first pipeline stage with enough micro-batches: those of L (1 + (P-1)/(Pv)) layers, or of L
-/// layers for v = 1 (1F1B).
+/// Activations of the first pipeline stage with enough micro-batches: the activations of L (1 + (P-1)/(Pv)) layers, or
+/// of L layers for v = 1 (1F1B).
 Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count pipeline, Count interleaved,
                                  Recompute stored = Recompute::none);
 /// Activations outside the layers in the first stage, with sequence parallelism (§4.3): (sbh/t) (P + [P = 1] 4 (1 +

@@ -35,8 +35,8 @@ N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, co
 
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
-/// FLOPs per query-key pair, in the layers with one mixer, for the scores and for their matmul with the values: 2 A (2
-/// d_h); latent attention 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r).
+/// FLOPs per query-key pair, in the layers that share a mixer, for the scores and for their matmul with the values: 2 A
+/// (2 d_h); latent attention 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r).
 template <class N>
 N core_width(const Sizes<N>& s, bool absorbed) {
   if (s.mixer.attention != AttentionKind::latent)
@@ -50,8 +50,8 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
   return N(2) * s.A * (absorbed ? s.r_kv + s.d_r : s.d_n + s.d_r);
 }
 
-/// Query-key pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and
-/// selections limit the pairs. In an encoder, queries attend to keys on both sides. A decoder with cross-attention
+/// Query-key pairs per head and sequence, summed over the layers that share a mixer. `local`: whether windows, chunks
+/// and selections limit the pairs. In an encoder, queries attend to keys on both sides. A decoder with cross-attention
 /// has pairs with its own keys and with the encoder's; in training, encoder and decoder have the same number of
 /// tokens.
 template <class N>
@@ -69,8 +69,8 @@ N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, co
   return sum.total();
 }
 
-/// FLOPs of an indexer's scores, 2 A_i d_i per pair, over the layers with one mixer. Pairs are counted for all keys in
-/// reach, as in forward, or for the selected keys, as in backward. Excludes head weights and ReLU.
+/// FLOPs of an indexer's scores, 2 A_i d_i per pair, over the layers that share a mixer. Pairs are counted for all keys
+/// in reach, as in forward, or for the selected keys, as in backward. Excludes head weights and ReLU.
 template <class N>
 N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& queries, const N& context,
               bool chosen) {
@@ -89,8 +89,8 @@ N index_weights(const Sizes<N>& s) {
   if (s.mixer.indexer.kind == IndexerKind::lightning) return (s.r_q * s.i.d + s.D) * s.i.A + s.D * s.i.d;
   return s.D * (s.i.A + N(1)) * s.i.d;
 }
-/// Indexer FLOPs that backward saves compared with twice forward, over the layers with one mixer: an indexer's inputs
-/// get no gradient, and among its scores, only those of the selected keys do (arXiv:2512.02556, 2.1).
+/// Indexer FLOPs that backward saves compared with twice forward, over the layers that share a mixer: an indexer's
+/// inputs get no gradient, and among its scores, only those of the selected keys do (arXiv:2512.02556, 2.1).
 template <class N>
 N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& seq) {
   if (s.i.L == N(0)) return 0;

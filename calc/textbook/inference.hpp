@@ -14,7 +14,7 @@ namespace llmcalc::textbook {
 /// Bytes per token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; for latent attention (r_kv + d_r)
 /// p L on every rank; an indexer's key adds d_i p on every rank. `scale_bytes`: bytes of a quantized cache's scales per
 /// head vector. Layers that reuse another layer's keys and values have no cache, nor do encoder layers. Not counted: a
-/// decoder's cross-attention cache, which takes the same bytes per encoder token, and states, which do not grow.
+/// decoder's cross-attention cache, which has the same bytes per encoder token, and states, which do not grow.
 Bytes kv_bytes_per_token(const Arch& arch, Count precision, Count tensor_parallel = 1, Count scale_bytes = 0);
 
 /// Cache bytes of B sequences of c tokens, rounded up to whole pages; layers with a window or chunks of W store min(c,

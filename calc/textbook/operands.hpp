@@ -13,7 +13,7 @@ struct ProductSizes {
 };
 
 /// Bytes of a (rows, depth) activation or gradient in a matmul that sums over the depth: e bits per element, s bytes
-/// for each of the rows ceil(depth/g) groups, and the tensor's scale. A group never spans rows.
+/// for each of the rows x ceil(depth/g) groups, and the tensor's scale. A group never spans rows.
 template <class N>
 N activation_operand(const Format& f, const FormatSizes<N>& s, const N& rows, const N& depth) {
   Format tiles = f;

@@ -46,7 +46,7 @@ Count non_embedding_parameters(const Arch& arch);
 /// nanoGPT's N: the total minus the position table, including the tied head.
 Count nanogpt_parameters(const Arch& arch);
 /// N_mm: the weights used in a matmul for each token. These are the active weights, including the head (tied or not),
-/// but excluding tables, norms and biases. Linear layers take 2 N_mm FLOPs per token in forward.
+/// but excluding tables, norms and biases. Linear layers need 2 N_mm FLOPs per token in forward.
 Count matmul_parameters(const Arch& arch);
 /// The head's share of N_mm: V x embedding width, the dense layer before it in an encoder, and the projection to the
 /// embedding width if the widths differ.

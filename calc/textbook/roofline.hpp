@@ -21,7 +21,7 @@ struct Gemm {
 double gemm_intensity(const Gemm& g);
 double gemm_seconds(const Gemm& g, double peak, double bandwidth);
 
-/// Intensity of an element-wise operation that takes C FLOPs per element: C / (bytes read + bytes written). Goon App.
+/// Intensity of an element-wise operation with C FLOPs per element: C / (bytes read + bytes written). Goon App.
 /// D.1 counts only the bytes read.
 double elementwise_intensity(double flops, double bytes_read, double bytes_written);
 
@@ -41,7 +41,7 @@ double decode_attention_intensity(Count heads, Count kv_heads, double kv_bytes, 
 double latent_decode_intensity(Count heads, Count kv_rank, Count rope_dim, double kv_bytes);
 
 /// Bytes moved by a flash forward pass over one sequence without cache reuse (an upper bound): K and V are read once
-/// per block of B_r queries, or half of that under a causal mask: p A d_h S (2 + 2 ceil(S/B_r)).
+/// per block of B_r queries, half as often under a causal mask: p A d_h S (2 + 2 ceil(S/B_r)).
 double flash_attention_bytes(Count heads, Count head_dim, Count seq, Count query_block, double precision, bool causal);
 
 }  // namespace llmcalc::textbook

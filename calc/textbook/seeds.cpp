@@ -4,7 +4,7 @@ namespace llmcalc::textbook {
 namespace {
 
 Exact tokens_layers(const SeedActivations& s) { return Exact(s.batch) * s.seq * s.layers; }
-/// Number of ranks across which sequence parallelism shards the activations that tensor parallelism leaves whole.
+/// Number of ranks across which sequence parallelism shards the activations that tensor parallelism does not shard.
 Count unsharded_ranks(const SeedActivations& s) { return s.sequence_parallel ? s.tensor_parallel : 1; }
 
 }  // namespace

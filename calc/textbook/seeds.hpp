@@ -9,7 +9,7 @@
 namespace llmcalc::textbook {
 
 /// Number of weights in the blocks, (4 + 2E) L D^2 / T: Goon (2.2), (2.12), (E.1). Excludes tables, biases, norms, GQA
-/// and gated MLPs. If `tables` is given, that many rows of width D (V, or V + K) are added unsharded, as in Goon
+/// and gated MLPs. If `tables` is not 0, that many rows of width D (V, or V + K) are added unsharded, as in Goon
 /// (2.17).
 Fraction seed_parameters(Count layers, Count hidden, Fraction expansion, Count tables = 0, Count tensor_parallel = 1);
 
@@ -34,7 +34,7 @@ Fraction activation_crossover_seq(Count hidden, Count heads);
 Flops seed_train_flops(Count batch, Count layers, Count seq, Count hidden, Count expansion);
 /// Attention core's share of these FLOPs: S / (S + (2+E) D).
 Fraction attention_flops_share(Count seq, Count hidden, Count expansion);
-/// Sequence length at which the attention core takes as many FLOPs as the weight matrices: (2 + E) D.
+/// Sequence length at which the attention core needs as many FLOPs as the weight matrices: (2 + E) D.
 Count flops_crossover_seq(Count hidden, Count expansion);
 
 /// Size of the KV cache for MHA: 2 p B D L S / T; Goon (6.1).

@@ -12,7 +12,7 @@
 
 namespace llmcalc::textbook {
 
-/// Number of layers of each kind among the layers with one mixer (Arch::mixer).
+/// Number of layers of each kind among the layers that share a mixer (Arch::mixer).
 struct LayerCounts {
   Count all = 0;
   Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< numbers of layers by token mixer
@@ -67,7 +67,7 @@ struct MlpLayers {
   N L = 0, F = 0;
 };
 
-/// Sizes of a model, or of its layers with one mixer. Absent parts have size 0. T: number of tensor-parallel ranks.
+/// Sizes of a model, or of its layers that share a mixer. Absent parts have size 0. T: number of tensor-parallel ranks.
 template <class N>
 struct Sizes {
   Mixer mixer;
@@ -101,7 +101,7 @@ struct Sizes {
   N cut(const N& width) const { return quotient_up(width, T); }
 };
 
-/// The sum of f over all mixers; f gets the sizes of the layers with one mixer.
+/// The sum of f over all mixers; f receives the sizes of the layers that share a mixer.
 template <class N, class F>
 N over_parts(const Sizes<N>& s, const F& f) {
   N all = f(s);

@@ -52,7 +52,7 @@ Bytes adam8bit_bytes(Count params, Count block);
 Bytes integer_group_bytes(Count rows, Count cols, Count bits, Count group, Count scale_bytes, Count zero_bits);
 
 /// Bytes of 4-bit NormalFloat (arXiv:2305.14314): N/2 and a float32 scale per block. With double quantization, each
-/// scale takes one byte, and `outer` scales share a float32.
+/// scale has one byte, and `outer` scales share a float32.
 Bytes nf4_bytes(Count weights, Count block, bool double_quantized, Count outer = 256);
 
 }  // namespace llmcalc::textbook

@@ -1,6 +1,6 @@
 #pragma once
 /// Table of the tensors saved for backward: the inputs of every operator, each counted once (Goon (2.5), (2.6);
-/// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks take one byte per element; additions save no tensors.
+/// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks have one byte per element; additions save no tensors.
 
 #include <array>
 
@@ -32,7 +32,7 @@ class StoredTable : StoredRows<N, Visit> {
     numbers(N(-1), Tokens::mine, s_.D);
     statistics(N(-1), Tokens::mine, 1, centered());
   }
-  /// Tensors of the layers with one mixer.
+  /// Tensors of the layers that share this mixer.
   void blocks() {
     residual();
     if (has(s_.L_e)) run_norms();

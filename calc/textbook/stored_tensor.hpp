@@ -30,12 +30,12 @@ enum class Tokens : std::uint8_t {
   scattered  ///< also B S/T under sequence parallelism, but sharded element by element, not token by token
 };
 
-/// A stored tensor with `each` values per token in each of `layers` layers; a value takes p bytes or one byte.
+/// A stored tensor with `each` values per token in each of `layers` layers; a value has p bytes or one byte.
 template <class N>
 struct StoredActivation {
   N layers;
   Tokens tokens = Tokens::all;
-  bool numbers = true;  ///< whether a value takes p bytes; false: one byte
+  bool numbers = true;  ///< whether a value has p bytes; false: one byte
   N each;
   bool in_block = true, core = false;  ///< core: whether it is a score, mask or log-sum-exp of the attention core
   N rows = 0;                          ///< number of rows of pooled keys, used instead of the token count

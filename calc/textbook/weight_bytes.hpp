@@ -27,12 +27,12 @@ N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& o
   return f.element_bits % 8 == 0 && f.group_bits % 8 == 0 && f.outer_bits % 8 == 0 ? b : ceil(b);
 }
 
-/// Whether every element of matrices, tables and vectors takes the same number of bytes.
+/// Whether every element of matrices, tables and vectors has the same number of bytes.
 inline bool is_uniform(const Format& f) {
   return f.group == 0 && f.element_bits % 8 == 0 && f.tensor_bytes == 0 && f.covers_embedding && f.covers_vectors;
 }
 
-/// Bytes of one weight. Elements that the format does not cover take p bytes each.
+/// Bytes of one weight. Elements that the format does not cover have p bytes each.
 template <class N>
 N weight_bytes(const Format& f, const FormatSizes<N>& s, const N& p, const Weight<N>& w) {
   const bool in_table =

@@ -24,7 +24,7 @@ class WeightTable : WeightRows<N, Visit> {
   using Rows = WeightRows<N, Visit>;
   using Rows::has, Rows::inner_norm, Rows::matrix, Rows::vector, Rows::visit_;
 
-  /// Weights of the layers with one mixer.
+  /// Weights of the layers that share this mixer.
   void blocks() {
     if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
@@ -385,7 +385,7 @@ class WeightTable : WeightRows<N, Visit> {
   const Sizes<N>& s_;
 };
 
-/// The sum over all weights of their number of layers times of(weight).
+/// The sum over all weights of of(weight) times the weight's number of layers.
 template <class N, class Of>
 N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   Layered<N> sum;

@@ -6,7 +6,7 @@
 ///                ZeRO 0 and 1: the device keeps the gradients of a step. They go to the host once per step, layer by
 ///                layer as soon as they are reduced, overlapped with the last backward, into separate buffers on the
 ///                host (Megatron's --optimizer-cpu-offload with --optimizer-offload-fraction, which starts them after
-///                backward). From ZeRO 2: a shard's gradients reside on the host and are sent in every micro-batch
+///                backward). From ZeRO 2 on: a shard's gradients reside on the host and are sent in every micro-batch
 ///                (ZeRO-Offload, arXiv:2101.06840, section 4; PyTorch FSDP2's CPUOffloadPolicy). ZeRO 2 in a pipeline
 ///                sends them once per step, when the whole gradients are reduced. Device and host update their parts
 ///                concurrently, once all ranks' gradients are summed; weights go to the device while the host works on
@@ -24,8 +24,8 @@
 ///                embedding and head are not: the lookup's gradient does not read the table, and the head's backward
 ///                directly follows its forward. A recomputed layer uses one fetch for both passes. Without resharding,
 ///                ZeRO-3 keeps the gathered weights and fetches once. The device holds the running layer and the next.
-///                If more weights than updates are on the host, the device sends its updates there. Excludes sending
-///                other ranks' gathered weights to the host under ZeRO 1 and 2. Source: ZeRO-Infinity
+///                If the host holds more weights than it updates, the device sends its updated weights there. Excludes
+///                sending other ranks' gathered weights to the host under ZeRO 1 and 2. Source: ZeRO-Infinity
 ///                (arXiv:2104.07857), sections 5 and 6.
 ///
 /// Each direction has the link's full bandwidth. A layer's transfers overlap with its own work; max(0, transfer - work)

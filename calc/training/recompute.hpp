@@ -6,7 +6,7 @@
 
 namespace llmcalc {
 
-/// Whether the operator belongs to the module. Names follow Megatron-Core's --recompute-modules:
+/// Whether the operator is part of the module. Names follow Megatron-Core's --recompute-modules:
 ///   core  attention's core and its context-parallel communication (core_attn); an indexer's selection is saved
 ///   norm  the norms of the residual stream (layernorm)
 ///   act   the activation of the MLP and its product with the gate (moe_act)
@@ -14,11 +14,11 @@ namespace llmcalc {
 ///   up    latent attention's projections from the latent rows, with their norms and RoPE (mla_up_proj)
 bool holds(RecomputeModule m, const Op& op);
 
-/// Whether the operator belongs to one of the modules.
+/// Whether the operator is part of one of the modules.
 bool holds_any(RecomputeModules modules, const Op& op);
 
-/// Whether the operator's result is discarded and recomputed in backward for all its readers. Of the core and of the
-/// whole MLP, only inner tensors are recomputed; their results are saved if backward needs them.
+/// Whether the operator's result is discarded and recomputed in backward for all its readers. If the core or the whole
+/// MLP is recomputed, only its inner tensors are discarded; its result is saved if backward needs it.
 bool discards_result(RecomputeModules modules, const Op& op);
 
 }  // namespace llmcalc

@@ -82,8 +82,8 @@ std::vector<std::string> with_software_of(const Side& first, std::vector<std::st
   return words;
 }
 
-/// Removes the measured throughput, which belongs to one plan. The other side has a measured throughput only if --vs
-/// sets it.
+/// Removes the measured throughput, which applies to only one plan. The other side has a measured throughput only if
+/// --vs sets it.
 std::vector<std::string> without_measured(std::vector<std::string> words) {
   const auto at = std::find(words.begin(), words.end(), "--measured-tokens-per-s");
   if (at == words.end()) return words;

@@ -18,7 +18,7 @@ int run_list(const Arguments& arguments) {
   return print(machine_report(read_machine()), screen_of(arguments));
 }
 
-/// Runs the command for the device of --hardware, else for this machine.
+/// Runs the command for the device of --hardware or, without that option, for this machine.
 int run_fit(const Arguments& arguments) {
   if (arguments.has("--hardware")) return answer_and_print(fit_command, arguments);
   std::vector<std::string> words(arguments.typed().begin(), arguments.typed().end());

@@ -41,7 +41,7 @@ json::Value first_answer(const SweepPoints& points, const Runner& runner) {
   return {};
 }
 
-/// The columns of --columns, else those default columns that occur in the first answer.
+/// The columns of --columns or, without that option, the default columns that occur in the first answer.
 std::vector<std::string> chosen_columns(const Arguments& arguments, const SweepPoints& points, const Runner& runner) {
   const std::string_view command = points.command->name;
   const json::Value answer = first_answer(points, runner);

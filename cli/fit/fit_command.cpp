@@ -39,7 +39,7 @@ std::vector<std::string> devices_of(const Accuracy& a) {
   return {names.begin(), names.end()};
 }
 
-/// An estimator with these parameter values. Its intervals are derived from left-out rows.
+/// An estimator with these parameter values. Its intervals are derived from held-out rows.
 template <typename Estimate, typename Class>
 Estimate estimator(std::span<const double> values, const Accuracy& left_out, const IntervalsByClass& once_measured,
                    std::string how) {
@@ -68,7 +68,7 @@ json::Value estimator_file(std::span<const double> values, const Accuracy& left_
       estimator<TrainingEstimator, EstimateClass>(values, left_out, intervals_after_a_step(left_out), std::move(how)));
 }
 
-/// Fits the estimator to the rows, derives its intervals from left-out families, and writes it.
+/// Fits the estimator to the rows, derives its intervals from held-out families, and writes it.
 void write_fit(const std::string& path, const MeasurementFile& file, const FitSet& set, const ReplayBasis& basis,
                Accuracy& a, ProgressLine& line) {
   const double ridge = chosen_ridge(*a.kind);
@@ -116,8 +116,8 @@ AccuracyKind fitted_kind(const std::string& said) {
   return kind;
 }
 
-/// Predicts with refitted parameters: those of a new fit, which is written to --out; of a fit without one term
-/// (--without); or of a separate fit for each left-out family.
+/// Predicts with refitted parameters from a new fit, which is written to --out; from a fit without one term
+/// (--without); or from a separate fit for each held-out family.
 void refit(const Arguments& arguments, const MeasurementFile& file, const ReplayBasis& basis, Accuracy& a,
            ProgressLine& line) {
   const FitSet set = fit_set(file, *a.kind);

@@ -31,7 +31,7 @@
 namespace llmcalc {
 namespace {
 
-/// Whether any of these flags was given.
+/// Whether any of these flags is set.
 bool any(const Arguments& a, std::initializer_list<const char*> flags) {
   return std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return a.has(flag); });
 }

@@ -157,7 +157,7 @@ void add_energy(Report& report, const validate::Metered& m) {
   report.grids.push_back(std::move(g));
 }
 
-/// Adds the total device memory; next to it its prediction, if calibration measured the non-tensor overhead.
+/// Adds the total device memory and, if calibration measured the non-tensor overhead, its prediction.
 void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
   const Bytes used = u.measured.used;
   json::Value row{{"part", u.part}, {"term", "in all"}, {"bytes", used.value}};
@@ -215,7 +215,8 @@ std::string joined(const std::vector<std::string>& all) {
   return all.empty() ? "no" : fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Adds the attention kernel that ran in one direction, if any, and why a faster kernel did not run.
+/// Adds the attention kernel that ran in one direction, and why a faster kernel did not run; adds no row if no kernel
+/// ran.
 void add_core(Section& s, const std::string& part, const std::string& direction,
               const std::optional<model::CoreRun>& run) {
   if (!run) return;

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// The preset of the GPU, else of the processor; absent if neither has one.
+/// The preset of the GPU or, without one, of the processor; absent if neither has a preset.
 std::optional<std::string> preset_here(const Machine& m);
 
 /// The machine's devices and memory: "2 x RTX 4090 (24.00 GiB), AMD Ryzen 9 7950X, 32 threads, 62.7 GiB of memory".

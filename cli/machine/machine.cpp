@@ -31,7 +31,7 @@ std::optional<std::string> value_of(std::string_view line, std::string_view key)
   return start == std::string_view::npos ? "" : printable(line.substr(start));
 }
 
-/// A count at the beginning of the text; 0 if there is none.
+/// A count at the beginning of the text; 0 if the text does not begin with a count.
 Count count_in(std::string_view text) {
   Count n = 0;
   std::from_chars(text.data(), text.data() + text.size(), n);

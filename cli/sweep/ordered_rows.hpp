@@ -12,8 +12,8 @@ struct SweepRun {
   Count errors = 0;  ///< impossible points among these rows
 };
 
-/// Writes the rows of the points from `first` on. If the runner is stopped, writes the rows before the first missing
-/// one.
+/// Writes the rows of the points from `first` on. If the runner is stopped, writes only the rows before the first
+/// missing row.
 SweepRun write_rows(const SweepPoints& points, const std::vector<Column>& columns, Count first, Table& table,
                     Runner& runner);
 

@@ -74,7 +74,7 @@ std::vector<std::string> unknown_words(const std::string& text) {
   return all;
 }
 
-/// Kernel word that an unknown word starts with or resembles; empty if there is none.
+/// Kernel word that an unknown word starts with or resembles; empty if there is no such word.
 std::string near_word(const std::string& word) {
   constexpr std::size_t least_letters = 4;
   const std::vector<std::string> known(kernel_words.begin(), kernel_words.end());

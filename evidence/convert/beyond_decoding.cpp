@@ -53,7 +53,7 @@ bool is_speculative(const Words& told) {
                            "accepted length"});
 }
 
-/// Whether prefill and decode run on separate instances. "4P4D" gives the number of each.
+/// Whether prefill and decode run on separate instances. "4P4D" states the number of instances of each kind.
 bool is_disaggregated(const Words& told, const std::string& text) {
   static const std::regex instances("\\b[0-9]{1,3}p[0-9]{1,3}d\\b");
   return told.affirms_any({"disaggregated", "disaggregation", "disaggregate", "disagg", "pd separation",

@@ -50,7 +50,7 @@ Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
   return std::max<Count>(*said.per_node, 1);
 }
 
-/// Whether a row's devices communicate over PCI Express. A bridge joins only two devices, so larger groups use PCI
+/// Whether a row's devices communicate over PCI Express. A bridge connects only two devices, so larger groups use PCI
 /// Express.
 bool goes_over_pcie(const HardwareSaid& said, std::vector<std::string>& assumed) {
   const std::string text = lower(said.inside);

@@ -1,5 +1,6 @@
 #pragma once
-/// Cluster of a row: its device and links, as stated by the row or else from the device's preset.
+/// Cluster of a row: its device and links, as stated by the row or, if it does not state them, from the device's
+/// preset.
 
 #include <optional>
 #include <string>

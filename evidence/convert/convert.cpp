@@ -19,7 +19,7 @@
 namespace llmcalc {
 namespace {
 
-/// The keys that the source stated: all keys of a row except those of the new schema.
+/// The keys that the source stated: all keys of a row except keys that only the new schema has.
 json::Value stated_by(json::Value row) {
   for (const char* key : {"id", "family", "source", "quality"}) row.erase(key);
   return row;

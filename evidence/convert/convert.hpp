@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-/// A row that a request cannot express, or expresses only in part. It is kept with the reason, and the accuracy
+/// A row that a request cannot express, or expresses only in part. It is stored with the reason, and the accuracy
 /// comparison skips the missing part.
 struct Unconverted {
   std::string id, reason;
@@ -18,7 +18,7 @@ struct Unconverted {
 struct Converted {
   std::vector<json::Value> rows;  ///< all rows, in the order of the file
   std::vector<Unconverted> unconverted;
-  std::vector<std::string> unknown_keys;  ///< such as "measured.new_key", once each; kept under "stated", but not read
+  std::vector<std::string> unknown_keys;  ///< such as "measured.new_key", once each; in "stated", but not read
 };
 
 /// Converts every row of a file in the old schema. `where` names the file in errors. Throws InputError if the file is

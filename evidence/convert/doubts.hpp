@@ -10,7 +10,7 @@ namespace llmcalc {
 
 bool has_figure(const InferenceRow& row, FigureKind quantity);
 
-/// Reason for doubting the figure, from the row's notes; empty if there is none.
+/// Reason for doubting the figure, from the row's notes; empty: no doubt.
 std::string doubt_of(FigureKind quantity, const InferenceRow& row);
 
 }  // namespace llmcalc

@@ -74,7 +74,7 @@ std::optional<BatchKind> kind_called(const std::string& said) {
   return std::nullopt;
 }
 
-/// Weight format that the row states or, if the row leaves it open, the one in the model's name ("...-AWQ").
+/// Weight format that the row states or, if the row states none, the format in the model's name ("...-AWQ").
 std::string weights_said(const InferenceRow& row, InferenceCase& c) {
   const std::string in_name = format_in_name(row.model.name);
   if (!leaves_format_open(row.weights) || in_name.empty()) return row.weights;

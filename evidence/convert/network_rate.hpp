@@ -10,7 +10,7 @@ namespace llmcalc {
 
 struct NetworkShare {
   BytesPerSecond rate;           ///< one-way rate per device
-  bool assumed_of_node = false;  ///< whether the stated rate is assumed to be that of a whole node
+  bool assumed_of_node = false;  ///< whether the stated rate is assumed to be the rate of an entire node
 };
 
 /// Per-device share from text such as "8x200 Gb/s", "400 Gb/s per GPU", "4x Omni-Path 100 Gb/s per node", "50 GB/s per

@@ -21,7 +21,7 @@ struct OldFile {
   std::vector<std::string> unknown_keys;  ///< such as "measured.new_key", once each; ignored
 };
 
-/// Reads rows, or one recorded run, from text. `where` names it in errors. Throws an InputError that gives the file,
+/// Reads rows, or one recorded run, from text. `where` names it in errors. Throws an InputError that names the file,
 /// line and row.
 OldFile read_old_file(std::string_view text, const std::string& where);
 

@@ -145,7 +145,7 @@ bool denies_all(const Words& words, const std::string& text) {
          words.denies("remat");
 }
 
-/// Records an assumption if the text implies that layers are recomputed but does not give their number.
+/// Records an assumption if the text implies that layers are recomputed but does not state their number.
 void note_open(const Words& words, const std::string& said, Recomputed& r) {
   if (words.affirms("partial") && r.every_layer()) {
     r.share = 0.5;

@@ -42,7 +42,7 @@ struct RecordedRun {
   std::vector<std::string> unknown_keys;  ///< such as "engine.new_key", once each; ignored
 };
 
-/// Reads a recorded run; `where` names the text in errors. Throws InputError; its message gives the file, the request
+/// Reads a recorded run; `where` names the text in errors. Throws InputError; its message names the file, the request
 /// or second, and the reason.
 RecordedRun read_recorded_run(std::string_view text, const std::string& where);
 }  // namespace llmcalc

@@ -30,8 +30,8 @@ class RowObject {
   std::optional<double> fraction(std::string_view key) const;  ///< the value must be above 0 and at most 1
   std::optional<bool> flag(std::string_view key) const;        ///< reads true, "True", ...
   std::string text(std::string_view key) const;                ///< empty if not stated
-  /// Value under a key as text. Strings are returned unchanged, other types as JSON; null, false and [] give an empty
-  /// string.
+  /// Value under a key as text. Strings are returned unchanged, other types as JSON; null, false and [] are returned as
+  /// an empty string.
   std::string said(std::string_view key) const;
   bool is_false(std::string_view key) const;  ///< whether the value is exactly false
   /// Architecture from a Hugging Face config.json under a key, if present. Throws InputError if it is unreadable.

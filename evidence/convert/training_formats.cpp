@@ -116,7 +116,7 @@ std::vector<NamedFormat> named_formats(const std::string& said) {
 /// Formats from the narrowest to the widest. Matmuls run in the narrowest stated format that is not for storage.
 constexpr std::array by_width{"nvfp4", "mxfp4", "mxfp8", "fp8", "bf16", "fp16", "tf32", "fp32"};
 
-/// Narrowest format in `named` with this `stored` flag and at least `least_bits` bits; empty if there is none.
+/// Narrowest format in `named` with this `stored` flag and at least `least_bits` bits; empty if no format qualifies.
 std::string narrowest(const std::vector<NamedFormat>& named, bool stored, double least_bits) {
   for (const char* format : by_width)
     for (const NamedFormat& n : named)
@@ -237,7 +237,7 @@ void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& pla
   const Device& device = hardware.cluster.device;
   std::vector<NamedFormat> all = named_formats(row.precision);
   if (trains_adapters(row))
-    std::erase_if(all, [](const NamedFormat& n) { return n.format == "nvfp4"; });  // then the format of frozen weights
+    std::erase_if(all, [](const NamedFormat& n) { return n.format == "nvfp4"; });  // it is the format of frozen weights
   const ProductFormats named = product_formats(all);
   const bool half = is_half(row.precision) || named.others == "fp16";
   const bool has_bf16 = device.peak(dtypes::bf16).value > 0, has_fp16 = device.peak(dtypes::fp16).value > 0;

@@ -11,7 +11,7 @@ namespace llmcalc {
 
 /// Offload from a row's "offload": "none", or parts (activations, optimizer, weights) separated by commas or plus
 /// signs, with a fraction for partial offload ("optimizer:0.5"). "activation_offload_layers" is the number of layers
-/// whose activations are not kept on the device. Sets `skip` to the reason if a plan cannot express it.
+/// whose activations are offloaded. Sets `skip` to the reason if a plan cannot express it.
 Offload offload_of(const TrainingRow& row, std::string& skip);
 
 }  // namespace llmcalc

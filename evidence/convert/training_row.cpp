@@ -127,7 +127,7 @@ std::vector<std::string> listed_flags(const RowObject& o, std::string_view key) 
   return out;
 }
 
-/// Reads a flag that some rows give in words: "userbuffers" is a kind of overlap and means true; "none" means false.
+/// Reads a flag that some rows state in words: "userbuffers" is a kind of overlap and means true; "none" means false.
 std::optional<bool> said_flag(const RowObject& o, std::string_view key) {
   if (!o.has(key)) return std::nullopt;
   const Words words(o.said(key));

@@ -1,5 +1,5 @@
 #pragma once
-/// Terms of the estimators. A fit can leave a term out to show its effect.
+/// Terms of the estimators. A fit can omit a term to show its effect.
 
 #include <span>
 #include <string_view>

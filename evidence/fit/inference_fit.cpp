@@ -53,7 +53,7 @@ InferenceParameters inference_parameters(std::span<const double> values) {
 
 namespace {
 
-/// The error ln(predicted / measured) for given parameter values.
+/// The error ln(predicted / measured) for specific parameter values.
 using FitError = std::function<double(std::span<const double>)>;
 
 struct InferenceFitRows {

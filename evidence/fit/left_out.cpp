@@ -17,8 +17,8 @@ namespace {
 constexpr std::array kin_families{"vTrain",   "NVIDIA aiconfigurator", "TensorRT-LLM performance.md",
                                   "GLM-130B", "Pope et al. 2022",      "LLMServingSim"};
 
-/// Values fitted without a family, starting from the fit to all rows and its derivatives. Leaving out a family moves
-/// few parameters; those that only this family determines return to their defaults.
+/// Values fitted without a family, starting from the fit to all rows and its derivatives. Holding out a family moves
+/// few parameters; parameters that only this family determines return to their defaults.
 std::vector<double> fitted_without_family(const FitSet& set, double ridge, const std::string& left_out,
                                           const LinearErrors& around) {
   FitOptions options{.ridge = ridge};
@@ -44,7 +44,7 @@ void predict_row(PredictedRow& r, double error) {
     if (*end) **end *= r.predicted.value / before;
 }
 
-/// Predicts each row of the set again, with the parameter values for its family.
+/// Recomputes each row's prediction with the parameter values for its family.
 template <typename F>
 void replace_predictions(Accuracy& a, const FitSet& set, const F& values_of) {
   std::map<std::string_view, std::size_t> rows;

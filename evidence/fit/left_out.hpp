@@ -14,9 +14,9 @@ namespace llmcalc {
 
 /// Strength of the ridge penalty that pulls values toward their defaults, chosen by leave-one-family-out errors among
 /// 0.3, 0.5, 1, 2 and 3. In training, the mean of the family medians hardly changes from 0.3 to 2 (8.9 to 9.3 %), nor
-/// do the largest errors; 0.5 is a compromise between rows and defaults. In inference, whose sources are smaller, 3
-/// and 10 predict left-out figures equally well (time per token 6 to 8 %, whole batches 11 to 13 %) and better than
-/// weaker penalties do (8 to 9 %, 13 %). Of these two, 3 follows the rows more closely.
+/// do the largest errors; 0.5 is a compromise between rows and defaults. In inference, whose sources are smaller, 3 and
+/// 10 predict held-out figures equally well (time per token 6 to 8 %, whole batches 11 to 13 %) and better than weaker
+/// penalties do (8 to 9 %, 13 %). Of these two, 3 follows the rows more closely.
 double chosen_ridge(AccuracyKind kind);
 
 /// Rows of a file to which an estimator is fitted. Precondition: `kind` is training or inference.
@@ -24,15 +24,15 @@ FitSet fit_set(const MeasurementFile& file, AccuracyKind kind);
 
 /// Parameter values fitted to all rows, starting from the defaults.
 std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch& watch = {});
-/// Parameter values fitted with a term of the estimator left out.
+/// Parameter values fitted without a term of the estimator.
 std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
                                    const AccuracyWatch& watch = {});
 
-/// With the given parameter values, recomputes the predictions for rows of a set.
+/// Recomputes the predictions for rows of a set with these parameter values.
 void predict_from(Accuracy& a, const FitSet& set, std::span<const double> values);
 
 /// Recomputes the predictions for rows of a set. Each family is predicted with values fitted to all other families,
-/// starting from `all`. Families that share machines, code or authors are left out together.
+/// starting from `all`. Families that share machines, code or authors are held out together.
 void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const double> all,
                const AccuracyWatch& watch = {});
 
@@ -40,8 +40,8 @@ void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const dou
 /// others.
 std::string kin(const std::string& family);
 
-/// Interval that covers the absolute log errors, given by family, with coverage as close to 90 % as possible. Families
-/// have equal weights.
+/// Interval that covers the absolute log errors, grouped by family, with coverage as close to 90 % as possible.
+/// Families have equal weights.
 EstimateInterval interval_of(const std::map<std::string, std::vector<double>>& errors);
 
 /// Intervals by class (RowSubject::kind), from leave-one-family-out predictions. Excludes rows that do not count in

@@ -1,5 +1,5 @@
 #pragma once
-/// Fit of the three memory parameters, and the errors on families that were left out.
+/// Fit of the three memory parameters, and the errors on held-out families.
 
 #include <string>
 #include <vector>

@@ -21,7 +21,7 @@ using ErrorsBySource = std::map<std::string, std::vector<double>>;
 /// Device, stack and precision: a measured step narrows the interval of other steps that share all three.
 using MeasuredMachine = std::tuple<std::string, std::string, std::string>;
 
-/// Errors of rows after re-scaling each row by every other row on the same machine.
+/// Errors of rows after rescaling each row by every other row on the same machine.
 std::vector<double> rescaled_errors(const std::map<MeasuredMachine, std::vector<double>>& machines) {
   std::vector<double> all;
   for (const auto& [machine, errors] : machines)
@@ -52,7 +52,7 @@ namespace {
 /// Square of an interval's width, ln(factor).
 double square_of(const EstimateInterval& interval) { return std::pow(std::log(interval.factor), 2); }
 
-/// Class of a recorded run's figure; empty if it has none.
+/// Class of a recorded run's figure; empty if the figure has no class.
 std::string class_of_quantity(const std::string& quantity) {
   if (quantity.starts_with("tpot_")) return std::string(name(InferenceClass::served_decode));
   if (quantity.starts_with("ttft_")) return std::string(name(InferenceClass::first_token));

@@ -8,9 +8,9 @@
 namespace llmcalc {
 
 /// Intervals by class of a step (EstimateInterval), from all pairs of a source's rows with the same class, device,
-/// stack and precision. The second row of a pair is predicted with its source left out and re-scaled by the error of
-/// the first (presets/estimators/training_estimator.hpp, rescale). The interval covers 90 % of the pairs' errors,
-/// with equal weights for sources. Skips sources without a pair and rows that do not count.
+/// stack and precision. The second row of a pair is predicted with parameters fitted without its source, and rescaled
+/// by the error of the first (presets/estimators/training_estimator.hpp, rescale). The interval covers 90 % of the
+/// pairs' errors, with equal weights for sources. Skips sources without a pair and rows that do not count.
 IntervalsByClass intervals_after_a_step(const Accuracy& left_out);
 
 /// Intervals by class of a server's times with operator tables. The squared widths, ln(factor)^2, of the class

@@ -148,7 +148,7 @@ class Fitter {
     return j;
   }
 
-  /// Takes the step if it lowers the loss. Clamped parameters stay at their bounds.
+  /// Accepts the step if it lowers the loss. Clamped parameters stay at their bounds.
   bool try_step(const DesignMatrix& j, double damping, Vector& x, Vector& r, double& now) const {
     Vector w(r.size());
     for (Eigen::Index i = 0; i < r.size(); ++i) {

@@ -42,7 +42,7 @@ struct FitSet {
   std::function<double(std::size_t row, std::span<const double> values)> error{};
 };
 
-/// Errors around given parameter values, linearized in the parameters.
+/// Errors near specific parameter values, linearized in the parameters.
 struct LinearErrors {
   std::vector<double> values;
   std::vector<double> errors;  ///< error of each row of a set; 0 for rows without a weight
@@ -53,13 +53,13 @@ struct LinearErrors {
 struct FitOptions {
   double ridge = 1;
   std::vector<std::size_t> fixed{};  ///< parameters that keep their initial value, even outside their bounds
-  std::vector<bool> without{};       ///< which rows are left out; empty: all rows are used
+  std::vector<bool> without{};       ///< which rows are excluded; empty: all rows are used
   int most_steps = 100;
   const LinearErrors* linear = nullptr;  ///< if not null, used instead of FitSet::error
   std::function<void(int step, double loss)> progress{};
 };
 
-/// In each family, keeps at most 80 evenly spaced rows and sets the weights of all others to 0. Divides the weights
+/// In each family, keeps at most 80 evenly spaced rows and sets the weights of all other rows to 0. Divides the weights
 /// of the n kept rows by n^0.35.
 void weigh_families(FitSet& set);
 

@@ -1,6 +1,6 @@
 #pragma once
 /// llama.cpp's buffers by device. The first device's buffers are the memory terms of a server start; host buffers are
-/// kept separately.
+/// stored separately.
 
 #include <map>
 #include <string>
@@ -24,7 +24,7 @@ struct LlamaBuffer {
 
 class LlamaBuffers {
  public:
-  /// Adds a buffer. Weights and caches add up. Compute buffers are reserved repeatedly, so only the last one of each
+  /// Adds a buffer. Weights and caches add up. Compute buffers are reserved repeatedly, so only the last buffer of each
   /// owner counts. Weights logged after a cache belong to a draft model.
   void add(const LlamaBuffer& b);
   /// Registers a device that the log names before its buffers.
@@ -44,7 +44,7 @@ class LlamaBuffers {
   std::map<std::pair<std::string, std::string>, LoggedBytes> compute_;  ///< compute buffers by owner and device
 };
 
-/// The buffer in a line, if any.
+/// The buffer in a line; absent if the line names none.
 std::optional<LlamaBuffer> llama_buffer_at(const LogLine& line);
 /// Whether a buffer is in host memory: "CPU", "CPU_Mapped", "CUDA_Host".
 bool is_host_buffer(std::string_view device);

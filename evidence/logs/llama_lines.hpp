@@ -31,7 +31,7 @@ class LlamaLines {
   std::optional<LoggedBytes> projected_free_;  ///< free memory of all devices
 };
 
-/// File type of a GGUF file as --weight-precision takes it: "q4_k_m" for "Q4_K - Medium". Empty if unknown.
+/// File type of a GGUF file as --weight-precision accepts it: "q4_k_m" for "Q4_K - Medium". Empty if unknown.
 std::string gguf_file_type(std::string_view said);
 
 }  // namespace llmcalc

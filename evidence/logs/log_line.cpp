@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto nowhere = std::string_view::npos;
 
-/// A unit as written in logs, and the unit that it stands for.
+/// A unit as written in logs, and the unit that it denotes.
 struct LogUnit {
   std::string_view written, meant;
 };
@@ -56,7 +56,7 @@ std::string without_commas(std::string_view number) {
   return out;
 }
 
-/// End of the terminal escape sequence that begins at `at`; `at` if there is none.
+/// End of the terminal escape sequence that begins at `at`; `at` if no sequence begins there.
 std::size_t behind_escape(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) != "\033[") return at;
   const std::size_t end = text.find_first_not_of("0123456789;", at + 2);

@@ -58,7 +58,7 @@ ServerWorkspace room_of(const ServerStart& s, const BookingDefaults& defaults) {
   return r;
 }
 
-/// Term that takes the remainder of the granted memory: the one that the log does not state.
+/// Term to which the remainder of the granted memory is attributed: the term that the log does not state.
 MemoryTerm rest_of_granted(const ServerMemory& m) {
   const bool weights = m.weights || m.weights_and_libraries, libraries = m.libraries || m.weights_and_libraries;
   if (!weights || !m.kv_cache) return MemoryTerm::not_said;
@@ -77,7 +77,7 @@ void say_server(TermLedger& ledger, const ServerMemory& m) {
   ledger.say(MemoryTerm::kv_cache, m.kv_cache);
 }
 
-/// Term that takes the remainder of a device's memory if the log does not state a grant.
+/// Term to which the remainder of a device's memory is attributed if the log does not state a grant.
 MemoryTerm rest_of_device(const ServerMemory& m) {
   if (!m.weights && !m.host) return MemoryTerm::not_said;
   if (m.free) return m.free_at_start ? MemoryTerm::workspaces : MemoryTerm::libraries;
@@ -145,9 +145,7 @@ const DeviceProcess* own_process(const OutOfMemory& o) {
   const DeviceProcess* own = nullptr;
   Count holders = 0;
   for (const DeviceProcess& p : o.processes) {
-    if (p.bytes.bytes + p.bytes.within + o.reserved->within < o.reserved->bytes)
-      continue;  // uses less than is
-                 // reserved
+    if (p.bytes.bytes + p.bytes.within + o.reserved->within < o.reserved->bytes) continue;  // less than reserved
     if (!p.pid) return &p;
     own = &p;
     ++holders;

@@ -23,7 +23,7 @@ struct MemorySummary {
   std::optional<Count> failures{};           ///< number of failed requests
 };
 
-/// The tables in a log. Keeps only the last one of each device. Throws InputError if the numbers of a table
+/// The tables in a log. Contains only the last table of each device. Throws InputError if the numbers of a table
 /// contradict each other.
 struct MemorySummaryLog {
   std::vector<MemorySummary> devices;

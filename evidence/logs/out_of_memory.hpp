@@ -30,7 +30,7 @@ struct OutOfMemory {
   std::string variable{};
 };
 
-/// The messages in a log. Keeps only the first one of each GPU. Throws InputError if the numbers of a message
+/// The messages in a log. Contains only the first message of each GPU. Throws InputError if the numbers of a message
 /// contradict each other.
 struct OutOfMemoryLog {
   std::vector<OutOfMemory> messages;

@@ -121,7 +121,7 @@ std::string format_in_name(std::string_view model) {
 
 namespace {
 
-/// Cache format as --kv-precision takes it; empty if unknown: "k=q8_0,v=fp16" for "k=q8_0,v=f16".
+/// Cache format as --kv-precision accepts it; empty if unknown: "k=q8_0,v=fp16" for "k=q8_0,v=f16".
 std::string meant_cache(std::string_view said) {
   if (!said.starts_with("k=")) return std::string(meant_by(caches_said, said));
   const std::size_t comma = said.find(",v=");

@@ -16,8 +16,8 @@ struct ServerReader {
 };
 extern const ServerReader vllm_reader, sglang_reader, tensorrt_llm_reader, llama_cpp_reader, ollama_reader, tgi_reader;
 
-/// Reads the start-up with the first reader that finds memory data of its server; if there is none, with the first that
-/// finds its identifying words. Throws InputError if the numbers of a log contradict each other.
+/// Reads the start-up with the first reader that finds memory data of its server or, if no reader does, with the first
+/// reader that finds its identifying words. Throws InputError if the numbers of a log contradict each other.
 ServerStart read_server_start(const std::vector<LogLine>& lines);
 
 }  // namespace llmcalc

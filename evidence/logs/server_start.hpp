@@ -32,7 +32,7 @@ constexpr bool is_llama(LoggedServer s) { return s == LoggedServer::llama_cpp ||
 /// Configuration that a server prints: its version, arguments and limits.
 struct ServerConfig {
   std::string version{}, model{}, dtype{}, quantization{}, cache_dtype{};  ///< all empty if not in the log
-  std::string file_type{};  ///< type of a GGUF file, as --weight-precision takes it: "q4_k_m"
+  std::string file_type{};  ///< type of a GGUF file, as --weight-precision accepts it: "q4_k_m"
   std::optional<Count> tensor_parallel{}, pipeline_parallel{}, data_parallel{}, max_model_len{}, batched_tokens{},
       sequences{}, block_size{};
   bool expert_parallel = false;
@@ -56,7 +56,7 @@ struct ServerMemory {
 struct BufferSpread {
   Bytes device_weights{}, host_weights{}, cache{};
   bool all_layers = false;  ///< whether the log states that every layer is on a device
-  bool mapped = false;      ///< whether parts of the file are mapped into host memory, possibly also parts on a device
+  bool mapped = false;      ///< whether parts of the file are mapped into host memory, even parts on a device
 };
 
 /// Purpose of a failed memory request.
@@ -78,7 +78,7 @@ struct ServerStart {
   std::optional<Count> longest{};             ///< tokens of the longest request that fits, as the server reports it
   std::optional<ServerFailure> failure{};     ///< startup failure; cleared if a later attempt succeeds
   bool estimated = false;                     ///< whether `memory` is the server's estimate before loading
-  Count workers = 0;  ///< number of processes or devices that logged their memory; only the first one's is kept
+  Count workers = 0;  ///< number of processes or devices that logged memory; only the first one's is stored
   /// Cache size in tokens: as logged, or blocks times the stated or derived block size (default 16).
   std::optional<Count> cache_tokens() const;
   bool says_memory() const;

@@ -1,4 +1,4 @@
-/// Start-up of Text Generation Inference (0.9 to 3.3: launcher, router, flash_causal_lm.py). Its logs give the cache
+/// Start-up of Text Generation Inference (0.9 to 3.3: launcher, router, flash_causal_lm.py). Its logs state the cache
 /// size in tokens and blocks, not in bytes, and no version except a commit hash with --env.
 
 #include <array>

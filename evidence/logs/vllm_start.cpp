@@ -53,8 +53,8 @@ std::string speaker_of(const LogLine& line) {
   return std::string(line.text.substr(open, close - open));
 }
 
-/// Data-parallel engine in a process name: "DP3" in "(EngineCore_DP3 pid=88" and "(Worker_DP3_TP0 pid=90"; empty if
-/// there is none.
+/// Data-parallel engine in a process name: "DP3" in "(EngineCore_DP3 pid=88" and "(Worker_DP3_TP0 pid=90"; empty if the
+/// name contains none.
 std::string engine_of(const std::string& speaker) {
   const std::size_t begin = speaker.find("_DP");
   if (begin == std::string_view::npos) return "";
@@ -112,14 +112,14 @@ class VllmReader {
 
   // ---- Device memory
 
-  /// Whether the line is from the process whose memory is kept: the first one that logs memory.
+  /// Whether the line is from the process whose memory is stored: the first process that logs memory.
   bool heard(const LogLine& line) {
     const std::string speaker = speaker_of(line);
     workers_.insert(speaker);
     if (!worker_) worker_ = speaker;
     return *worker_ == speaker;
   }
-  /// Whether the line is from the engine whose memory is kept, or does not name its engine.
+  /// Whether the line is from the engine whose memory is stored, or does not name its engine.
   bool is_of_engine(const LogLine& line) const {
     const std::string said = engine_of(speaker_of(line)), saved = engine_of(worker_.value_or(""));
     return said.empty() || saved.empty() || said == saved;

@@ -94,8 +94,8 @@ void keep_words(DeviceName& name, const std::vector<std::string>& words, std::ve
   }
 }
 
-/// The name without a device count, as in "8x H100", "8xH100", "H100 x8" and "h100x8". The x in "MI300X 192" belongs
-/// to the name.
+/// The name without a device count, as in "8x H100", "8xH100", "H100 x8" and "h100x8". The x in "MI300X 192" is part of
+/// the name.
 std::string without_number_of_devices(std::string_view text) {
   static const std::regex before("^[0-9]{1,6}[xX] ?(?=[A-Za-z])"), behind("( [xX] ?|[0-9][xX])([0-9]{1,6})$");
   const std::string name = std::regex_replace(std::string(text.substr(0, 200)), before, "");
@@ -126,7 +126,7 @@ bool all_explained(const std::vector<std::string>& words, const std::vector<std:
   });
 }
 
-/// The words of a name followed by those of its remark.
+/// The words of a name, followed by the words of its remark.
 std::vector<std::string> all_words(const DeviceName& name) {
   std::vector<std::string> out = name.words;
   out.insert(out.end(), name.remark.begin(), name.remark.end());

@@ -24,7 +24,7 @@ DeviceName device_name(std::string_view text);
 class Devices {
  public:
   Devices();
-  /// The preset for `name`, or null. If several presets match, a memory size (given separately or in the name) or a
+  /// The preset for `name`, or null. If several presets match, a memory size (stated separately or in the name) or a
   /// core count selects among them.
   const HardwareCard* find(std::string_view name, std::optional<double> memory_gb = {}) const;
   const HardwareCard* called(std::string_view preset) const;

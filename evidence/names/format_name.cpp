@@ -132,7 +132,8 @@ PartsSaid parts_said(const std::string& text) {
   return format_named(p.experts) == nullptr ? PartsSaid{text, ""} : p;
 }
 
-/// Sets the format of attention and dense MLPs if the text gives experts a separate format. The default is 16 bits.
+/// Sets the format of attention and dense MLPs if the text states a separate format for experts. The default is 16
+/// bits.
 void use_parts(FormatsSaid& f, const PartsSaid& p) {
   const bool eight_bits = spells(p.experts, "w4afp8");  // SGLang's format for DeepSeek models
   const bool told_apart = !p.others.empty() || spells(p.experts, "mxfp4");

@@ -30,7 +30,7 @@ struct FormatsSaid {
 FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
                        DType usual_half);
 
-/// Whether the text leaves the weight format open: "", "not stated", "n/a", "auto", "default".
+/// Whether the text does not determine the weight format: "", "not stated", "n/a", "auto", "default".
 bool leaves_format_open(const std::string& weights);
 
 }  // namespace llmcalc

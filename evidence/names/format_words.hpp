@@ -18,7 +18,7 @@ struct FormatName {
 bool spells(const std::string& text, std::string_view word);
 /// First table row whose words all occur in the text, or null.
 const FormatName* format_named(const std::string& text);
-/// Number before a unit, which is given as a pattern: 4.65 for "bpw" in "exl2 4.65bpw".
+/// Number before a unit; `unit` is a pattern: 4.65 for "bpw" in "exl2 4.65bpw".
 std::optional<double> number_before(const std::string& text, const char* unit);
 /// The text with one spelling per format: "bfloat16" becomes "bf16", "half" becomes "fp16", and a lone "q8" becomes
 /// "q8_0". The activation format in "W4A8 (fp8 act)" is removed.

@@ -14,12 +14,11 @@ class MeasuredGrid {
   /// Adds a point and its value. A point has at least one size, and all points have the same number of sizes. An
   /// existing point is replaced.
   void add(std::span<const double> sizes, double value);
-  /// Value at these sizes. Precondition: the grid is not empty, and `sizes` has the number of elements that points
-  /// have.
+  /// Value at these sizes. Precondition: the grid is not empty, and `sizes` has as many elements as each point.
   double at(std::span<const double> sizes) const;
   bool empty() const { return keys_.empty(); }
   /// Smallest value of the last size, above `x`, at which the slope along that size may change in the grids that at()
-  /// uses for `others`. Infinity if there is none.
+  /// uses for `others`. Infinity if there is no such value.
   double next_knot(std::span<const double> others, double x) const;
 
  private:

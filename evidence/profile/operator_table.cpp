@@ -32,7 +32,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, failed);
 }
 
-/// Name of a folder, even if given as "." or "x/".
+/// Name of a folder, even if specified as "." or "x/".
 std::string folder_name(const fs::path& folder) {
   std::error_code failed;
   const fs::path whole = fs::canonical(folder, failed);

@@ -140,7 +140,7 @@ double OperatorTimes::prompt(double chunk, double past) const { return grid_at(p
 Seconds OperatorTimes::attention(const AttentionWork& w) const {
   if (w.chunks <= 0) return w.decoding > 0 ? from_us(grid_at(decodes_, w.decoding, w.context)) : Seconds();
   const double more = (w.chunks - 1) * (prompt(w.chunk, w.past) -
-                                        prompt(0, 0));  // prompt(0, 0): the smallest time, taken as the start-up cost
+                                        prompt(0, 0));  // prompt(0, 0): the smallest time, used as the start-up cost
   if (w.decoding <= 0) return from_us(prompt(w.chunk, w.past) + more);
   const double both = both_.empty() ? prompt(w.chunk, w.past) + grid_at(decodes_, w.decoding, w.context)
                                     : both_.at(std::array{w.chunk, w.past, w.decoding, w.context});

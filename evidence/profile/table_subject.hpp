@@ -25,7 +25,7 @@ struct TableSubject {
 /// table matches no preset (with the nearest names) or if two tables match different presets.
 std::string device_of(const std::vector<OperatorTables>& all);
 
-/// The device and model of a table. The model is `said` if given, otherwise the preset named by meta.yaml or by the
+/// The device and model of a table. The model is `said` if present, otherwise the preset named by meta.yaml or by the
 /// model's folder. Formats are from meta.yaml. Adds assumptions to `assumed` as sentences. Throws InputError for an
 /// unknown model or format, for a rank count that does not divide the model, and for a mixture-of-experts model whose
 /// tables lack expert times.

@@ -16,7 +16,7 @@ namespace llmcalc {
 namespace {
 
 /// A layer of the tables, and the operators that one kernel of the layer computes, padded with "". Norm kernels also
-/// add the residual; the final norm adds that of the last layer.
+/// add the residual; the final norm adds the last layer's residual.
 struct LayerMeaning {
   std::string_view layer;
   TableWork work;
@@ -45,8 +45,8 @@ const LayerMeaning* meaning_of(std::string_view layer) {
   return found == std::end(layer_meanings) ? nullptr : found;
 }
 
-/// Operators of one rank by name. Each is from the first kind of layer that has it. The attention core is from a
-/// layer with unlimited reach, if there is one. Excludes collectives, which share names with their matmuls.
+/// Operators of one rank by name. Each is from the first kind of layer that has it. The attention core is from a layer
+/// with unlimited reach, if the model has such a layer. Excludes collectives, which share names with their matmuls.
 using OpsByName = std::map<std::string_view, Op>;
 OpsByName ops_by_name(const TableSubject& s, const Step& step) {
   OpsByName all;

@@ -63,7 +63,7 @@ constexpr FigureKey all_figures[] = {
     {"kv_blocks", FigureKind::cache_tokens, 1},  // multiplied by the block size in figures_of()
     {"memory_gb", FigureKind::memory, 1e9},
     {"memory_mb", FigureKind::memory,
-     mib},  // binary: the source gives 15947 MB for Qwen3-8B, whose weights take 16.4e9 bytes
+     mib},  // binary: the source states 15947 MB for Qwen3-8B, whose weights have 16.4e9 bytes
     {"memory_mb_torch", FigureKind::memory, mib},
     {"model_size_gb", FigureKind::weight_memory, 1e9},
     {"weights_gib_per_gpu", FigureKind::weight_memory, gib},

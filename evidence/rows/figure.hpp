@@ -26,7 +26,7 @@ enum class FigureKind : std::uint8_t {
   cache_tokens,       ///< KV cache tokens on all devices
   memory,             ///< bytes in use on one device, summed over pipeline stages
   weight_memory,      ///< bytes of weights on one device
-  cache_memory,       ///< bytes left for the cache on one device
+  cache_memory,       ///< bytes available for the cache on one device
   key_cache,          ///< bytes of keys in that cache
   value_cache,        ///< bytes of values in that cache
   context_cache,      ///< cache bytes of the stated context, on all devices

@@ -69,7 +69,7 @@ std::optional<double> context_of(FigureKind q, const InferenceCase& c) {
   return c.cached + c.prompt + c.generate / 2;
 }
 
-/// Factor that converts a rate per device or per node to that of the whole run.
+/// Factor that converts a rate per device or per node to the rate of the whole run.
 double devices_in_share(Share share, const InferenceCase& c, FigureKind q) {
   if (q == FigureKind::bandwidth || share == Share::all) return 1;
   return static_cast<double>(share == Share::device ? c.head.gpus : c.nodes);

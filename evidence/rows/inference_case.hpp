@@ -19,7 +19,7 @@ namespace llmcalc {
 enum class BatchKind : std::uint8_t {
   fixed,         ///< one static batch
   concurrency,   ///< a fixed number of clients; each sends its next request when the previous one is answered
-  max_inflight,  ///< everything is queued at once
+  max_inflight,  ///< all requests are queued at once
   capacity,      ///< memory only
   throughput     ///< a rate of prompts or tokens; requests arrive at any time
 };
@@ -52,15 +52,14 @@ struct InferenceCase {
   RowCluster on{};  ///< device and cluster
   EngineName engine{};
   BatchKind kind = BatchKind::fixed;
-  double batch = 1;            ///< sequences in flight, or clients, over all replicas
-  double prompt = 0;           ///< mean prompt tokens
-  double generate = 0;         ///< mean generated tokens
-  double cached = 0;           ///< tokens per sequence that are cached before the run's prompt
-  double room = 0;             ///< cache capacity per sequence in tokens; 0: not stated
-  bool decode_window = false;  ///< whether decode steps contain no prompts, regardless of `kind`
-  std::optional<double>
-      length_ratio{};                ///< lengths are uniform between this fraction of the nominal length and the whole
-  std::optional<double> requests{};  ///< number of requests sent
+  double batch = 1;                      ///< sequences in flight, or clients, over all replicas
+  double prompt = 0;                     ///< mean prompt tokens
+  double generate = 0;                   ///< mean generated tokens
+  double cached = 0;                     ///< tokens per sequence that are cached before the run's prompt
+  double room = 0;                       ///< cache capacity per sequence in tokens; 0: not stated
+  bool decode_window = false;            ///< whether decode steps contain no prompts, regardless of `kind`
+  std::optional<double> length_ratio{};  ///< lengths are uniform from this fraction of the nominal length to all of it
+  std::optional<double> requests{};      ///< number of requests sent
   std::optional<double> bits_per_weight{};  ///< stated bits per weight; more precise than the plan's formats
   std::optional<double> weight_bytes{};
   std::string weights_name{};  ///< name of the weight format if the plan uses a substitute; empty: the blocks' format

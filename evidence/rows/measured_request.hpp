@@ -23,7 +23,7 @@ MeasuredRequest read_measured_request(const json::Object& row, Parts parts, Meas
 Request write_measured_request(json::Value& row, const MeasurementHead& head, const Request& r, const std::string& like,
                                json::Value inputs);
 
-/// The layout with `etp` reset to its default if the default gives the same number of ranks.
+/// The layout with `etp` reset to its default if the default results in the same number of ranks.
 Layout canonical(Layout l);
 
 }  // namespace llmcalc

@@ -24,8 +24,8 @@ struct MeasurementFile {
   bool has(MeasurementKind kind) const;
 };
 
-/// Reads measurements; `where` names the text in errors. Throws an InputError that gives the file, line and row. For
-/// a file in the old, word-based schema, the message names the command that converts it.
+/// Reads measurements; `where` names the text in errors. Throws an InputError that names the file, line and row. For a
+/// file in the old, word-based schema, the message names the command that converts it.
 MeasurementFile read_measurements(std::string_view text, const std::string& where);
 MeasurementFile read_measurement_file(const std::string& path);
 

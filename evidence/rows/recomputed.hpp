@@ -8,7 +8,7 @@
 namespace llmcalc {
 
 /// Operators recomputed in the backward pass. With `layers`, whole layers are recomputed: all of them unless a number
-/// is given.
+/// is stated.
 struct Recomputed {
   bool layers = false, core = false, norms = false, activations = false, mlp = false, up = false;
   bool alternate_products = false;  ///< whether every second matmul, and all element-wise operators, are recomputed

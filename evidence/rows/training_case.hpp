@@ -21,7 +21,7 @@ struct MeasuredMemory {
   double bytes = 0;  ///< bytes on the device with the highest peak
   MemoryKind kind = MemoryKind::peak;
   bool stated = true;  ///< whether the source states the kind
-  Count devices = 0;   ///< number of observed devices, the first ones; 0: all
+  Count devices = 0;   ///< only the first `devices` devices were observed; 0: all were
   std::string key{};   ///< key in the row
 };
 
@@ -37,7 +37,7 @@ struct TrainingCase {
   Stack stack{};
   AttentionSaid attention{};
   Recomputed recomputed{};
-  bool half_gradients_open = false;  ///< whether the format is fp16 or bf16, and the row leaves open which
+  bool half_gradients_open = false;  ///< whether the format is fp16 or bf16, but the row does not state which
   bool compiles_loss = false;        ///< whether the loss is compiled with the model, as in torchtitan since 2025
   std::optional<double> capacity_factor{};  ///< capacity factor of experts: excess tokens are dropped, free slots
                                             ///< padded

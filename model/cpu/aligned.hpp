@@ -1,5 +1,5 @@
 #pragma once
-/// An array aligned to a cache line, so no vector load or store straddles two lines.
+/// Allocator of arrays aligned to a cache line, so that no vector load or store straddles two lines.
 
 #include <cstddef>
 #include <new>

@@ -1,4 +1,4 @@
-// Backends for the formats in which hardware computes, compiled once for all CPUs; their tiles are compiled once per
+// Backends for element formats with hardware arithmetic, compiled once for all CPUs; their tiles are compiled once per
 // instruction set.
 
 #include "model/cpu/cpu.hpp"

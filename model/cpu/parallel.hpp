@@ -78,9 +78,9 @@ LLMCALC_INLINE void fetch(const X* p, Count n) {
 /// Number of elements per prefetched block.
 constexpr Count fetched_block = 128;
 
-/// Prefetches, in every array, the block that is some blocks after element `at` of n. It fetches only a few lines at
-/// a time, because a burst of prefetches would stall, and looks farther ahead than the hardware prefetcher does in
-/// compute-heavy loops.
+/// Prefetches one block of every array, 8 blocks after element `at` of n. It fetches only a few lines at a time,
+/// because a burst of prefetches would stall, and farther ahead than the hardware prefetcher does in compute-heavy
+/// loops.
 template <typename... X>
 LLMCALC_INLINE void fetch_ahead(Count at, Count n, const X*... arrays) {
   constexpr Count ahead = 8 * fetched_block;

@@ -14,7 +14,7 @@ inline constexpr Count philox_blocks = 32;
 
 #ifdef __AVX512F__
 
-/// The low and high halves of 16 products of 32 bits each, which compilers would otherwise compute with slow 64-bit
+/// The low and high halves of 16 products of 32-bit integers, which compilers would otherwise compute with slow 64-bit
 /// products. All-ones masks avoid a warning of GCC 12 in a GCC header (GCC bug 105593).
 struct Product32 {
   __m512i low, high;

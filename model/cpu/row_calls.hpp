@@ -172,7 +172,7 @@ void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, 
   return tiles_of<T>().multiply_square(s, row, column, rows, columns, a, b, sum, ld, add);
 }
 
-/// Rarely used activations, compiled with the operators.
+/// Rarely used activations, compiled with the operators rather than once per instruction set.
 template <typename F, typename W>
 [[gnu::noinline]] void value_row(Count n, const W* x, W* y) {
   lanes<W>(0, n, [=](Count i) { y[i] = F::value(x[i]); });
@@ -192,7 +192,7 @@ template <typename F, typename W>
 template <typename F, typename W>
 inline constexpr ActivationRows<W> rows_of{value_row<F, W>, slope_row<F, W>, gate_row<F, W>, gate_slope_row<F, W>};
 
-/// A row of wide elements: the row itself, or converted into `room`.
+/// A row as wide elements: the row itself, or the row converted into `room`.
 template <typename T>
 const Wide<T>* widened(Count n, const T* row, Wide<T>* room) {
   if constexpr (std::is_same_v<T, Wide<T>>)

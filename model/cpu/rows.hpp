@@ -1,5 +1,5 @@
 #pragma once
-/// The tiles: inner loops on rows, see tiles.hpp. Functions are not inlined, so each has one copy.
+/// The tiles: inner loops on rows, see tiles.hpp. Functions are not inlined, so that each has only one copy.
 
 #include <array>
 
@@ -32,7 +32,7 @@ inline void widen(Count n, const fp16* from, float* to) {
   lanes<fp16>(i, n, [=](Count k) { to[k] = wide(from[k]); });
 }
 
-/// A row of wide elements: the row itself, or converted into `room`.
+/// A row as wide elements: the row itself, or the row converted into `room`.
 template <typename T>
 const Wide<T>* widened(Count n, const T* row, Wide<T>* room) {
   if constexpr (std::is_same_v<T, Wide<T>>)
@@ -91,7 +91,7 @@ inline void narrow(Count n, const float* from, fp16* to) {
 
 #endif
 
-/// to[i] = from[i] for n elements, rounded, or to[i] += from[i].
+/// to[i] = from[i], rounded, or, if `add`, to[i] += from[i], for n elements.
 template <typename T>
 [[gnu::noinline]] void put_row(Count n, const Wide<T>* from, T* to, bool add) {
   if constexpr (std::is_same_v<T, Wide<T>>) {
@@ -186,7 +186,7 @@ template <typename W>
 }
 
 /// Computes dx of one row: inverse (g - mean(g) - n mean(g n)), where g = dy w and n is the normalized row; RMSNorm
-/// omits mean(g). Adds dy n and dy to the sums. A null w means all ones.
+/// omits mean(g). Adds dy n to the weight sums and dy to the bias sums. A null w means all ones.
 template <typename W>
 [[gnu::noinline]] void norm_row_gradient(const Norm& s, const W* x, const W* d, const W* w, RowStatistics<W> st, W* dx,
                                          bool add, WeightSums<W> sums) {
@@ -289,7 +289,7 @@ template <typename W>
 /// Number of mask elements drawn together: 32 blocks of four words.
 inline constexpr Count dice = 4 * philox_blocks;
 
-/// The smallest word w with unit_float(w) >= p: unit_float drops the last 8 bits.
+/// The smallest word w with unit_float(w) >= p; unit_float drops the low 8 bits of a word.
 inline std::uint32_t first_that_stays(double p) {
   return static_cast<std::uint32_t>(std::ceil(static_cast<double>(static_cast<float>(p)) * (1 << 24))) << 8U;
 }
@@ -304,7 +304,7 @@ template <typename W>
   lanes<W>(0, dice, [&](Count i) { factor[i] = words[i] >= least ? keep : W(0); });
 }
 
-// ---- the same on n rows of a matrix, `stride` elements apart
+// ---- operations on n rows of a matrix with row stride `stride`, in elements
 
 /// to_j = x' row j; `rows` points to the first element of the first row.
 template <typename X>

@@ -109,7 +109,7 @@ struct AllTiles {
   Tiles<fp16> half;
 };
 
-/// The instruction set in use, selected by the last backend that was created.
+/// The tiles in use, set by the last backend that was created.
 inline std::atomic<const AllTiles*> tiles_in_use;
 
 }  // namespace llmcalc::model

@@ -71,7 +71,7 @@ class Workers {
     return n > 0 ? n : std::max<Count>(1, std::thread::hardware_concurrency());
   }
 
-  /// Starts the threads, fewer if the system refuses. They are never joined, and sleep when the program ends.
+  /// Starts the threads, or fewer if the system refuses more. They are never joined; when the program ends, they sleep.
   void hire() {
     try {
       for (; hired_ < threads_ - 1; ++hired_) std::thread([this] { serve(); }).detach();
@@ -91,7 +91,7 @@ class Workers {
     number_.notify_all();
   }
 
-  /// Closes the loop and waits for the workers inside to leave.
+  /// Closes the loop and waits until all workers have left it.
   void end() {
     {
       const std::lock_guard lock(mutex_);

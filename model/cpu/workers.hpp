@@ -1,6 +1,6 @@
 #pragma once
-/// The threads that the kernels share. Idle threads spin for some microseconds, in which the next loop may begin, and
-/// then sleep, which frees their cores; OpenMP's threads would keep spinning.
+/// The threads that the kernels share. Idle threads spin for some microseconds in case the next loop begins soon, then
+/// sleep, which frees their cores; OpenMP's threads would keep spinning.
 
 #include "calc/units.hpp"
 
@@ -14,8 +14,8 @@ void set_threads(Count n);
 using RangeBody = void (*)(const void* context, Count first, Count last);
 
 /// Runs the indices below n in segments on all threads; returns when all are done. Threads take segments dynamically,
-/// so a preempted thread does not delay the others. Stays on the calling thread inside a loop, while another thread's
-/// loop runs, or if there is not `enough` work for two.
+/// so a preempted thread does not delay the others. Uses only the calling thread inside another loop, while another
+/// thread's loop runs, or if there is not `enough` work for two threads.
 void share_out(Count n, bool enough, RangeBody body, const void* context);
 
 /// Calls f(i) for every i below n, in any order, on all threads, with one copy of f's code.

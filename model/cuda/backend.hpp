@@ -315,7 +315,7 @@ class Cuda final : public Backend {
     device_.download(values.data(), from, static_cast<Count>(values.size() * sizeof(X)));
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(model::wide(values[i]));
   }
-  /// Drops the state kept across operators.
+  /// Clears the state kept between operators.
   void forget() { turns_.forget(), routings_.forget(), classifier_.forget(); }
   const float* turns(const Positions& p, Count width) {
     return turns_.of(p, width, [this](Count past) { return replays_.past(past); });

@@ -1,5 +1,5 @@
 #pragma once
-/// Copies of rows: embeddings, tokens to experts, keys and values to their cache.
+/// Copies rows: embeddings, tokens to experts, keys and values to the KV cache.
 
 #include "model/backend.hpp"
 #include "model/cuda/fast/replay.hpp"
@@ -41,7 +41,7 @@ void rows_of_table(Device& device, Count rows, Count width, const Count* row, co
   copy_rows(device, rows, width, TablePlaces{row, width}, true, table, y);
 }
 
-/// The row of token t's position.
+/// Copies to row t of the result the table row of token t's position.
 struct PositionPlaces {
   Count queries, width;
   Moved<Count> past;

@@ -11,10 +11,10 @@
 namespace llmcalc::model::cuda {
 namespace {
 
-/// Workspace of cuBLASLt; its documentation recommends this much on Hopper.
+/// Size of cuBLASLt's workspace that its documentation recommends on Hopper.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-/// The largest power of two up to 256 that divides a pointer, which algorithms may rely on; 0 for null.
+/// The alignment that algorithms may rely on: the largest power of two up to 256 that divides the pointer; 0 for null.
 unsigned alignment_of(const void* p) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
   return static_cast<unsigned>(std::min<std::uintptr_t>(256, address & (~address + 1)));
@@ -276,7 +276,7 @@ cublasStatus_t GpuDevice::multiply(const Product& p, const cublasLtMatmulAlgo_t&
                         workspace_, workspace_bytes, stream_);
 }
 
-/// Milliseconds per call of run(), which returns whether it succeeded; infinity if not.
+/// Milliseconds per call of run(), which returns whether it succeeded; infinity if a call fails.
 template <typename F>
 float GpuDevice::milliseconds(const F& run) {
   constexpr int times = 3;

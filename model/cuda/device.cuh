@@ -1,5 +1,5 @@
 #pragma once
-/// A GPU: memory, launches, and matmuls by cuBLASLt. One stream.
+/// A GPU: memory, launches, and matmuls by cuBLASLt, all on one stream.
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
@@ -18,19 +18,20 @@
 
 namespace llmcalc::model::cuda {
 
-/// Throws DeviceError, or DeviceMemoryError if device memory is full. `what`: "allocating memory".
+/// Throws DeviceError, or DeviceMemoryError if device memory is full. `what`: the action that failed, such as
+/// "allocating memory".
 void check(cudaError_t e, const char* what);
 void check(cublasStatus_t s, const char* what);
 /// Checks an allocation of host memory.
 void check_host(cudaError_t e);
 
-/// One matmul in cuBLASLt: descriptors, made once, and the fastest algorithm.
+/// One matmul in cuBLASLt: descriptors, created once, and the chosen algorithm.
 struct Product {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
   bool adds_bias = false;  ///< whether the epilogue adds a bias, whose pointer is set before every run
-  bool timed = false;      ///< whether the algorithm was the fastest of those tried, not cuBLASLt's first suggestion
+  bool timed = false;      ///< whether the algorithm was the fastest of those timed; false: cuBLASLt's first suggestion
 };
 
 class GpuDevice {
@@ -48,7 +49,7 @@ class GpuDevice {
   void copy(void* to, const void* from, Count bytes);
   void wait();
   Count capacity() const;
-  /// Free bytes of device memory, used neither by this program nor by others.
+  /// Bytes of device memory that neither this program nor any other uses.
   Count available() const;
 
   /// Memory use, when the device was opened and now.
@@ -71,9 +72,9 @@ class GpuDevice {
 
   /// C = op(A) op(B), added to C if s.add. A and B are bf16 or float; C is float or has the format of A. `timed`: the
   /// first matmul of a shape, unless it adds to C, times the available algorithms. They all write to C, so the search
-  /// takes no extra memory. This pays off for recurring shapes. `bias`: one element in C's format for every column of
+  /// needs no extra memory. Timing pays off for recurring shapes. `bias`: one element in C's format for every column of
   /// C, whose rows must then be contiguous. Returns true if the epilogue has added the bias, with one rounding of the
-  /// sum; false without a bias, if no algorithm supports it, or if results are deterministic.
+  /// sum; false if there is no bias, no algorithm supports it, or results must be deterministic.
   bool matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
               bool timed = true, const void* bias = nullptr);
 
@@ -109,17 +110,17 @@ class GpuDevice {
     std::array<cublasLtMatmulHeuristicResult_t, 8> all{};
     int count = 0;
   };
-  Suggestions suggested(const Product& p, const Key& key) const;  ///< empty: no algorithm is supported
+  Suggestions suggested(const Product& p, const Key& key) const;  ///< empty if no algorithm supports the matmul
   /// Plans a matmul with the bias in the epilogue, if possible.
   Product planned(const Key& key, const Operands& from, void* c, bool search);
-  /// Chooses the first suggestion, or the fastest after a search, timed with C as output. Returns false if all fail.
+  /// Chooses the first suggestion or, if `search`, the fastest one, timed with C as output. Returns false if all fail.
   bool choose(Product& p, const Key& key, const Operands& from, void* c, bool search);
   template <typename F>
   float milliseconds(const F& run);
   cublasStatus_t multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, bool add, const Operands& from,
                           void* c);
 
-  /// Host memory of a transfer: pinned, in use until the event.
+  /// Pinned host memory of a transfer, in use until the event occurs.
   struct Staged {
     std::byte* data = nullptr;
     Count bytes = 0;

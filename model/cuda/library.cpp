@@ -46,7 +46,7 @@ cudaDeviceProp chosen(int index) {
   return p;
 }
 
-/// The board's PCI address, "0000:1b:00.0".
+/// The board's PCI address, such as "0000:1b:00.0".
 std::string pci_address(int index) {
   std::array<char, 32> address{};
   cuda::check(cudaDeviceGetPCIBusId(address.data(), address.size(), index), "querying the PCI address");

@@ -1,5 +1,5 @@
 #pragma once
-/// The operators on a GPU, if this program was built for one and the machine has one.
+/// The operators on a GPU, if the program was built with CUDA and the machine has a GPU.
 
 #include <memory>
 

@@ -23,7 +23,7 @@ class SharedLibrary {
   bool open() const { return handle_ != nullptr; }
   /// The system's error message for the first name; empty if the first name could be opened.
   const std::string& missing() const { return missing_; }
-  /// Null if the library does not have the name.
+  /// Address of the symbol `name`; null if the library lacks it.
   template <typename F>
   F* find(const char* name) const {
     return handle_ == nullptr ? nullptr : reinterpret_cast<F*>(::dlsym(handle_, name));

@@ -60,7 +60,8 @@ class GpuThread {
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
-  /// Loads four matrices of 8 rows of 16 bytes; lane l gives the offset of row l % 8 of matrix l / 8 in shared memory.
+  /// Loads four matrices of 8 rows of 16 bytes; lane l specifies the offset of row l % 8 of matrix l / 8 in shared
+  /// memory.
   __device__ void ldmatrix(unsigned (&r)[4], unsigned at) const {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])

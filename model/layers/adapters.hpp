@@ -16,8 +16,9 @@ struct Adapters {
   LoraTargets targets = LoraTargets::all();
 };
 
-/// All parameters, with each adapted matrix followed by its A (rank, in), drawn at random, and its B (out, rank), zero,
-/// so that training starts from the unchanged model. The paper's scale alpha / rank is omitted: it is a constant in B.
+/// All parameters, with each adapted matrix followed by its A (rank, in), initialized at random, and its B (out, rank),
+/// initialized to zero so that training starts from the unchanged model. The paper's scale alpha / rank is omitted,
+/// because it is a constant factor that B can absorb.
 std::vector<ParameterShape> with_adapters(const std::vector<ParameterShape>& all, const Adapters& adapters);
 
 }  // namespace llmcalc::model

@@ -11,8 +11,8 @@ namespace llmcalc::model {
 Value stacked_streams(Pass& p, Value x);
 Value merged_streams(Pass& p, Value x, Count rows);
 
-/// predicted_streams: the streams, the first of which is a layer's input. corrected_streams: the same streams,
-/// corrected by the layer's result.
+/// predicted_streams: predictions of all streams, the first of which is the layer's input. corrected_streams: these
+/// predictions, corrected by the layer's result.
 Value predicted_streams(Pass& p, Value x);
 Value corrected_streams(Pass& p, Value predicted, Value result);
 

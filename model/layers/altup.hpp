@@ -26,7 +26,7 @@ class AltUpKernels {
   virtual void stack_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
                               GradientPlace dprojected) = 0;
   /// y: the mean of the first stream of x and of projections of the other streams, rescaled to the first stream's
-  /// magnitude. dx: gradient of the same rows.
+  /// magnitude. dx: gradient of these rows of x.
   virtual void merge(const Pointwise&, const StackView&, void* y) = 0;
   virtual void merge_gradient(const Pointwise&, const StackView&, const void* dy, GradientPlace dx,
                               GradientPlace dprojected) = 0;
@@ -38,7 +38,7 @@ class AltUpKernels {
   virtual void correct(const Pointwise&, const void* p, const void* result, const void* k, void* y) = 0;
   virtual void correct_gradient(const Pointwise&, const void* p, const void* result, const void* k, const void* dy,
                                 GradientPlace dp, GradientPlace dresult, GradientPlace dk) = 0;
-  /// y: the first of n streams of x, plus a if given.
+  /// y: the first of n streams of x, plus a unless it is null.
   virtual void first(const Pointwise&, Count streams, const void* x, const void* a, void* y) = 0;
   /// Adds dy to the first stream of dx, which must exist.
   virtual void first_gradient(const Pointwise&, Count streams, const void* dy, void* dx) = 0;

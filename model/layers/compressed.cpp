@@ -99,7 +99,7 @@ HeadView Pass::cached_pooled(const LayerCache& c, const CachedRows& rows, Count 
 
 namespace {
 
-/// Queries of all heads, and the low-rank projection that they come from, for an indexer that reads it.
+/// Queries of all heads, and the low-rank projection from which they are computed, if an indexer reads it.
 struct CompressedQueries {
   Value q, low;
 };

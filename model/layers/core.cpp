@@ -175,7 +175,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
 
 // ---- the cache
 
-/// The values of a cache's rows. Dequantized ones are valid from decode_rows or to_cache until the operator ends.
+/// The values of a cache's rows. Dequantized values are valid from decode_rows or to_cache until the operator ends.
 void* Pass::numbers_of(const CachedRows& r) const {
   return r.format ? r.numbers->of(mul(step_.sequences, r.slots, r.heads, r.width) * backend_.number()) : r.data->data();
 }

@@ -91,7 +91,7 @@ std::vector<std::int64_t> distance_rows(const DistanceRanges& ranges, Count quer
 
 void Pass::make_distances(std::string_view op, bool encoder) {
   const Step s = half_step(arch_, whole_, encoder);
-  if (whole_.past > 0 || s.queries == 0) return;  // a decoding step's core reads the table
+  if (whole_.past > 0 || s.queries == 0) return;  // in a decoding step, the attention core reads the table
   Parameter& table = weights_.at(layer_, std::string(op) + ".weight");
   std::vector<std::int64_t> rows = distance_rows({table.shape.out, numerics().farthest, encoder}, s.queries);
   const Lookup shape{static_cast<Count>(rows.size()), table.shape.out, table.shape.in};

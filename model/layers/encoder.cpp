@@ -1,4 +1,4 @@
-// Encoder-only operators: segments, the pooler's activation, and a loss of results other than logits.
+// Encoder-only operators: segments, the pooler's activation, and a loss over outputs other than logits.
 
 #include "model/pass/pass.hpp"
 

@@ -10,8 +10,8 @@ namespace llmcalc::model {
 /// The score of query i for key j, summed over the indexer's heads h:
 ///
 ///   lightning  sum of w_ih relu(q_ih . k_j), with head weights w (arXiv:2512.02556, 2.1)
-///   blocks     sum of q_ih . k_j, without weights; a block has the maximum score of its tokens (MiniMax-M3,
-///              "sparse_score_type": "max"). All heads share one choice, our interpretation of its config; see
+///   blocks     sum of q_ih . k_j, without weights; a block's score is its tokens' maximum (MiniMax-M3,
+///              "sparse_score_type": "max"). All heads share one choice, as we interpret the config; see
 ///              calc/block/indexer.hpp
 ///
 /// Scales of queries and weights that are equal for all keys do not change a choice and are omitted. Keys may be keys

@@ -6,7 +6,7 @@
 
 namespace llmcalc::model {
 
-/// Streams saved before a mix of the current layer; more may exist when the layer is recomputed.
+/// Number of streams saved before a mix in the current layer; more may exist when the layer is recomputed.
 Count Pass::saved_before(bool is_first) const {
   if (layer_ < 0) return static_cast<Count>(saved_.size());
   const Count n = arch_.residual_block;
@@ -22,7 +22,7 @@ void Pass::save_stream(const Value& x) {
   if (static_cast<Count>(saved_.size()) == layer_ / arch_.residual_block) saved_.push_back(x);
 }
 
-/// Mixes x and the saved streams: all rows, or one token per sequence if the head reads only that.
+/// Mixes x and the saved streams: all rows, or one token per sequence if the head reads only one.
 Value Pass::mix(std::string_view op, Value given, bool is_first) {
   const Value x = std::move(given);
   const auto n = static_cast<std::size_t>(saved_before(is_first));

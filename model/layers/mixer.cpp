@@ -40,7 +40,7 @@ struct FusedQkv {
   Value q, k, v;
 };
 
-/// Queries, and the normed low-rank projection that they come from, for an indexer that reads it.
+/// Queries, and the normed low-rank projection from which they are computed, if an indexer reads it.
 struct LowRankQueries {
   Value q, low;
 };
@@ -55,8 +55,8 @@ LowRankQueries low_rank_queries(Pass& p, const Value& x) {
   return {std::move(q), std::move(c)};
 }
 
-/// Queries, keys and values. Values may be the keys before their norm. A layer without its own keys and values reads an
-/// earlier layer's.
+/// Queries, keys and values. Values may be the keys before their norm. A layer that shares an earlier layer's keys and
+/// values projects only queries.
 FusedQkv projections(Pass& p, const Value& x) {
   const Mixer& m = p.mixer();
   Value q = m.latent.q_rank > 0 ? low_rank_queries(p, x).q : p.linear("attn.q", x);

@@ -12,13 +12,13 @@ Value mixed(Pass& p, Value x);
 /// The decoder's attention to the encoder's result, from the layer's input x.
 Value cross_attention(Pass& p, Value x);
 
-/// The scale of q k': the model's, or 1 / sqrt(width).
+/// The scale of q k': the model's own or, if it has none, 1 / sqrt(width).
 double score_scale(const Pass& p, Count width);
 
 /// Keys that the current layer's attention reads, chosen by its indexer or by an earlier layer's. `x`: the layer's
 /// input. `low`: the normed low-rank projection of the queries, if the indexer reads it. Null: all keys in reach.
 Tensor chosen_keys(Pass& p, Value x, Value low);
-/// Names of the operators that pool keys: projections of keys and gates, the pool, then norm and rotation.
+/// Names of the operators that pool keys: the projections of keys and gates, the pooling, its norm and its rotation.
 struct PooledKeyNames {
   const char *keys, *gate, *pool, *norm, *rope;
 };

@@ -7,7 +7,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// One layer's recurrence on x; the last projection of x frees it.
+/// One layer's recurrence on x; the last projection of x frees x.
 class RecurrenceRun {
  public:
   RecurrenceRun(Pass& p, Value x) : p_(p), r_(p.mixer().recurrent), x_(std::move(x)) {}
@@ -99,8 +99,8 @@ class RecurrenceRun {
   }
 
   /// S = a S - b (r' S) + k v', o = q' S, all inputs from token shifts. r is k, L2-normalized, and k is gated by the
-  /// learning rate of b. Then a norm per head, the token's own bonus, and a gate. A layer that does not blend in
-  /// earlier values may share its own with later layers.
+  /// learning rate of b. Then a norm per head, the token's own bonus, and a gate. A layer that does not blend in an
+  /// earlier layer's values may share its own values with later layers.
   Value rwkv7() {
     x_ = p_.shift("rwkv.shift", std::move(x_), 6);
     Value q = mixed("rwkv.r", for_query), k = mixed("rwkv.k", for_key), v = mixed_values();

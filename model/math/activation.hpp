@@ -138,7 +138,7 @@ void with_activation(Activation a, F f) {
     case Activation::gelu_tanh:
       return f(GeluTanh());
     case Activation::silu:
-    case Activation::xielu:  // has its own learned parameters and functions
+    case Activation::xielu:  // has learned parameters, and therefore separate functions
       return f(Silu());
   }
 }

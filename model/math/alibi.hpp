@@ -9,7 +9,7 @@
 namespace llmcalc::model {
 
 /// ALiBi slope of head h (Press et al. 2021, arXiv:2108.12409): 2^(-8 (h + 1)/n) for n heads; if n is not a power of
-/// two, the slopes of the power below, then every other slope of the power above.
+/// two, the slopes for the next lower power of two, followed by every other slope for the next higher one.
 LLMCALC_HD inline double alibi_slope(Count heads, Count h) {
   Count power = 1;
   while (2 * power <= heads) power *= 2;

@@ -1,6 +1,6 @@
 #pragma once
-/// 256 values in [-1, 1] or [0, 1], densest where most moments lie: decades 10^-6 to 1, each with twice as many
-/// values as the one below (dynamic tree quantization, arXiv:2110.02861, 2.1).
+/// 256 values in [-1, 1] or [0, 1], densest where most moments lie: decades 10^-6 to 1, each with twice as many values
+/// as the next lower one (dynamic tree quantization, arXiv:2110.02861, 2.1).
 
 #include <algorithm>
 #include <array>

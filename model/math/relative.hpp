@@ -7,10 +7,10 @@
 
 namespace llmcalc::model {
 
-/// T5's buckets (Raffel et al. 2020, arXiv:1910.10683, 2.1; hf t5/modeling_t5.py): half of them have one distance
-/// each, the others grow by a constant factor up to `farthest`, and the last includes all larger distances. In a
-/// bidirectional stack, keys up to the query use the first half of the buckets and later keys the second. A single
-/// bucket covers all distances.
+/// T5's buckets (Raffel et al. 2020, arXiv:1910.10683, 2.1; hf t5/modeling_t5.py): half of them have one distance each,
+/// the others grow by a constant factor up to `farthest`, and the last includes all larger distances. In a
+/// bidirectional stack, keys up to the query use the first half of the buckets and later keys the second. If there is
+/// only one bucket, it covers all distances.
 struct DistanceRanges {
   Count ranges = 0, farthest = 0;
   bool both_ways = false;

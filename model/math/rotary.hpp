@@ -33,14 +33,14 @@ inline double stretched_base(const Rope& r, Count width, Count length) {
 }
 
 /// _compute_llama3_parameters: pairs with fewer than `low` rotations within the trained length are slowed by the
-/// factor, pairs with more than `high` are unchanged, and the slowdown fades in between.
+/// factor, pairs with more than `high` are unchanged, and in between, the slowdown decreases gradually.
 inline double slowed_as_llama3(const Rope& r, double f) {
   const double turns = static_cast<double>(r.trained) * f / full_turn;
   const double saved = std::clamp((turns - r.low) / (r.high - r.low), 0.0, 1.0);
   return (1 - saved) * f / r.factor + saved * f;
 }
 
-/// The (fractional) pair with `turns` rotations within the trained length (find_correction_dim).
+/// The (fractional) index of the pair with `turns` rotations within the trained length (find_correction_dim).
 inline double pair_of_turns(const Rope& r, double width, double turns) {
   return width * std::log(static_cast<double>(r.trained) / (turns * full_turn)) / (2 * std::log(r.base));
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Mixture of experts: the routing of tokens to experts and back.
+/// Mixture of experts: the rows that experts compute for tokens.
 
 #include <algorithm>
 #include <vector>
@@ -17,7 +17,7 @@ bool is_chosen(W gate) {
   return !(gate < number<W>(not_chosen / 1e10));
 }
 
-/// Expert e has rows first[e] to first[e + 1]; row r belongs to token token[r]. Token t's rows are the top_k elements
+/// Expert e has the rows [first[e], first[e + 1]); row r is for token token[r]. Token t's rows are the top_k elements
 /// of `row` starting at t top_k, in expert order.
 struct TokenRouting {
   std::vector<Count> first, token, row;

@@ -7,8 +7,8 @@
 
 namespace llmcalc::model {
 
-/// Normalizations of a mixing matrix, columns and rows combined, and the epsilon added to weights and divisors:
-/// DeepSeek-V4's hc_sinkhorn_iters 20 (its first iteration uses the softmax instead of the rows) and hc_eps.
+/// Number of normalizations of a mixing matrix, by columns or rows, and the epsilon added to weights and divisors:
+/// DeepSeek-V4's hc_sinkhorn_iters 20 (its first iteration replaces the row normalization by the softmax) and hc_eps.
 inline constexpr Count stream_normalizations = 39;
 inline constexpr double stream_epsilon = 1e-6;
 
@@ -52,7 +52,7 @@ class Balanced {
     for (Count j = 0; j < n_; ++j) sum += row[j] = exp_of(row[j] - most);
     for (Count j = 0; j < n_; ++j) row[j] = row[j] / sum;
   }
-  /// Index of element `at` of line `line`: a column if k is even, else a row.
+  /// Index of element `at` of line `line`, which is a column if k is even, else a row.
   Count place(Count k, Count line, Count at) const { return k % 2 == 0 ? at * n_ + line : line * n_ + at; }
   void normalize(Count k) {
     for (Count line = 0; line < n_; ++line) {
@@ -65,7 +65,7 @@ class Balanced {
       }
     }
   }
-  /// y = x / S with S the line's sum: dx = (dy - sum of dy y over the line) / S, and x = y S.
+  /// y = x / S, where S is the line's sum: dx = (dy - sum of dy y over the line) / S, and x = y S.
   void undo(Count k, W* d) {
     for (Count line = 0; line < n_; ++line) {
       const W of = sums_[k * n_ + line];

@@ -32,7 +32,7 @@ struct Pass::ChunkedHead {
   }
 };
 
-/// Writes the mean loss of tokens [first, first + n) to `mean` and leaves their logits in place.
+/// Writes the mean loss of tokens [first, first + n) to `mean`, and their logits to h.logits.
 void Pass::chunk_forward(const ChunkedHead& h, Count first, Count n, double* mean) {
   const Linear s = h.shape(n);
   const Loss loss{n, s.out};

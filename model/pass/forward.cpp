@@ -27,7 +27,7 @@ Value own_norm(Pass& p, std::string_view op, Value x) {
 
 // ---- MLP
 
-/// Names of one MLP's operators: dense, routed experts, shared experts.
+/// Names of the operators of an MLP: the dense MLP, the routed experts or the shared experts.
 struct MlpOperators {
   const char *gate, *up, *act, *mul, *down;
 };
@@ -43,8 +43,8 @@ Value sub_norm(Pass& p, Value h) {
   return p.norm("mlp.sub_norm", std::move(h), each);
 }
 
-/// W_down act(W_up x), or gated: W_down (act(W_gate x) * W_up x) (Shazeer 2020, arXiv:2002.05202). gates: the router's,
-/// if every expert has its own matrices.
+/// W_down act(W_up x), or gated: W_down (act(W_gate x) * W_up x) (Shazeer 2020, arXiv:2002.05202). `gates`: the
+/// router's gates, for routed experts; else null.
 Value feed_forward(Pass& p, const MlpOperators& names, Value x, const Value* gates) {
   const auto project = [&](const char* op, Value in) {
     return gates != nullptr ? p.routed(op, std::move(in), *gates) : p.linear(op, std::move(in));
@@ -288,7 +288,7 @@ Value layer_inputs(Pass& p, std::span<const std::int64_t> ids, const Value& x) {
   return p.add("embedding.per_layer_add", std::move(rows), std::move(y));
 }
 
-/// Makes the relative position biases of each stack.
+/// Computes the relative-position biases of each stack.
 void make_distances(Pass& p) {
   if (p.arch().position != Position::relative || p.arch().layer_distances) return;
   if (p.arch().bidirectional) p.make_distances("embedding.encoder_distances", true);
@@ -327,7 +327,7 @@ Stacks embeddings(Pass& p, std::span<const std::int64_t> ids) {
   return x;
 }
 
-/// A result and the operator that made it.
+/// A result and the operator that computed it.
 struct Named {
   const char* op = nullptr;
   Value value;
@@ -420,8 +420,8 @@ Value projected_result(Pass& p, Value x) {
   return h;
 }
 
-/// Result of a module's layer: layer(W_e norm(e) + W_h norm(x)), with the embeddings e of its tokens and the preceding
-/// result x, of the last layer or the previous module.
+/// Result of a module's layer: layer(W_e norm(e) + W_h norm(x)), where e are the embeddings of its tokens, and x is the
+/// result of the last layer or of the previous module.
 Value module_result(Pass& p, Value x, std::span<const std::int64_t> ids) {
   const Count layer = p.layer();
   Value e = p.linear("mtp.project_token", norm(p, "mtp.token_norm", p.lookup("mtp.tokens", ids)));

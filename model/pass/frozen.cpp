@@ -1,5 +1,5 @@
 // Parts of a model that are not trained (Plan::frozen). As in automatic differentiation, a result requires a gradient
-// if a parameter before it is trained.
+// if it depends on a trained parameter.
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 namespace llmcalc::model {
 
-/// A gradient is written to `to`, or added to it.
+/// A gradient is written to `to` or, if `add` is set, added to it.
 struct GradientPlace {
   void* to = nullptr;
   bool add = false;

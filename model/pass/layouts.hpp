@@ -6,7 +6,7 @@
 
 namespace llmcalc::model {
 
-/// Location of a head's part in the core's inputs (q, k, v, ...), with token and head strides.
+/// Location of a head's part in the attention core's inputs (q, k, v, ...), with token and head strides.
 struct HeadPart {
   std::size_t tensor = 0;
   Count offset = 0, token = 0, head = 0;

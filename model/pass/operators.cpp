@@ -8,7 +8,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// Whether an operator looks up rows of the vocabulary: the model's, or a module's.
+/// Whether an operator looks up rows of the token embedding of the model or of an MTP module.
 bool reads_tokens(std::string_view op) { return op == "embedding.tokens" || op == "mtp.tokens"; }
 
 }  // namespace

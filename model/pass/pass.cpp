@@ -48,7 +48,7 @@ Tensor Pass::own(std::string_view op, Bytes bytes) {
 
 Pass::Saved Pass::keep(std::string_view op, const Value& x) {
   if (x.slot->recompute) return {nullptr, x.slot->recompute};
-  // The first layer also saves x and is charged for it, unless the layer reads streams.
+  // The first layer also saves x, and its bytes count there, unless the layer reads streams.
   if (op == "embedding.per_layer_project" && !arch_.altup) return {x.data, {}};
   x.data->claim(op);
   return {x.data, {}};
@@ -134,7 +134,7 @@ Parameter* Pass::weight(std::string_view op, std::string_view what) const {
   const std::string name = std::string(op) + "." + std::string(what);
   Parameter* const own = weights_.find(layer_, name);
   if (own == nullptr && in_module()) return weights_.find(-1, name);
-  constexpr std::string_view again = "altup.result_";  // alternating updates share the prediction's norm and router
+  constexpr std::string_view again = "altup.result_";  // the correction uses the prediction's norm and router
   if (own == nullptr && name.starts_with(again)) return weights_.find(layer_, "altup." + name.substr(again.size()));
   return own;
 }

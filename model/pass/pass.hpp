@@ -52,7 +52,7 @@ class Pass {
   /// Checks every result (slow): the pass throws NotANumber after the first operator whose result is not finite.
   void check_numbers() { checking_ = true; }
 
-  /// Ids of all tokens that the pass looks up: the given ones, and for an encoder-decoder also the decoder's, which are
+  /// Ids of all tokens that the pass looks up: `ids` and, for an encoder-decoder, also the decoder's tokens, which are
   /// token 0 (T5's padding) followed by the targets. Valid for the pass's lifetime.
   std::span<const std::int64_t> tokens(std::span<const std::int64_t> ids, std::span<const std::int64_t> targets);
   /// Stores ids or targets for the pass's lifetime.
@@ -63,7 +63,7 @@ class Pass {
   void look_at(std::optional<Count> token) { looked_at_ = token; }
 
   // ---- operators, with the engine's names
-  Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< no ids: by position
+  Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< without ids: rows by position
   /// Looks up the ids of an encoder, which come first, and of its decoder.
   Stacks lookup_stacks(std::string_view op, std::span<const std::int64_t> ids);
   Value linear(std::string_view op, Value x);
@@ -80,8 +80,8 @@ class Pass {
   Value absorbed(std::string_view op, const Value& x, bool values);
   /// `stride` > 0: rows of x are that far apart, the first at `first`; the result is contiguous.
   Value norm(std::string_view op, Value x, const Norm& shape, Count stride = 0, Count first = 0);
-  /// Norm of a recurrence's output. No model family stores its weights with an offset. `epsilons`: multiples of the
-  /// model's epsilon.
+  /// Norm of a recurrence's output. No model family stores the weights of this norm with an offset. `epsilons`:
+  /// multiples of the model's epsilon.
   Value output_norm(std::string_view op, Value x, const Norm& shape, double epsilons = 1);
   void rope(std::string_view op, const RopePart& a, const RopePart& b);
   /// Rotates one tensor, with rows `apart` positions apart; `back`: by negative angles.
@@ -109,7 +109,7 @@ class Pass {
   /// Passes shared keys and values to the current layer's attention.
   void give(KeysAndValues kv) { given_ = std::move(kv); }
   KeysAndValues given() { return std::exchange(given_, {}); }
-  /// Stores the inputs of all layers; their gradient is returned to their slot.
+  /// Stores the inputs of all layers; in backward, their slot receives their gradient.
   void give_layers(Value inputs);
   /// act(g) times the current layer's input, and x times that input.
   Value gate_layer_input(std::string_view op, Value g);
@@ -117,12 +117,12 @@ class Pass {
   /// Ends the current layer, which read these keys and values: in backward, their gradients exist from here on. Frees
   /// shared values that no later layer reads.
   void leave(const KeysAndValues& read);
-  /// Makes the relative position biases of the encoder, or of the other stack, and keeps them for all layers.
+  /// Computes the relative-position biases of the encoder or of the other stack, and stores them for all layers.
   void make_distances(std::string_view op, bool encoder);
   /// Computes the relative-position biases from the current layer's own table; only this layer's attention core reads
   /// them. Empty if the layers of a stack share one table.
   Value own_distances(std::string_view op);
-  /// Makes an encoder's result with `norm` and keeps it until backward reaches this point.
+  /// Computes an encoder's result with `norm`, and keeps it until backward reaches this point.
   Value encoder_result(const std::function<Value()>& norm);
   /// Passes the encoder's result to the current layer's cross attention.
   void give_encoded(Value encoded) { encoded_ = std::move(encoded); }
@@ -182,11 +182,11 @@ class Pass {
   void multiply_by(std::string_view op, Value& x);
   /// Copies x to all residual streams.
   Value repeat(std::string_view op, Value x);
-  /// The sum of the streams x that a sub-layer reads. `weights`: the stream matrix applied to x.
+  /// The weighted sum of the streams x, which a sub-layer reads. `weights`: the stream matrix applied to x.
   Value gather(std::string_view op, const Value& x, const Value& weights);
   /// The streams x updated with a sub-layer's result. The weights' scales and bias are stored under `gather_op`.
   Value spread(std::string_view op, std::string_view gather_op, Value x, Value result, Value weights);
-  /// A mix of x and the saved streams (calc/block/mixed_residual.hpp). `is_first`: the first of its layer.
+  /// A mix of x and the saved streams (calc/block/mixed_residual.hpp). `is_first`: whether it is the layer's first mix.
   Value mix(std::string_view op, Value x, bool is_first);
   /// Whether the current layer begins a block of a model that mixes its streams; save_stream saves its input.
   bool begins_block() const;
@@ -246,8 +246,8 @@ class Pass {
   /// Like flows(), for rows of a table. With adapters, rows of a frozen table also require a gradient, which ends
   /// there, as with enable_input_require_grads of Hugging Face's transformers.
   bool flows_from(const Parameter& table, const Value& y);
-  /// Destination of a gradient that is not required: zeros, not counted because a device kernel would not write them.
-  /// Valid until the rule ends.
+  /// Destination of a gradient that is not required: a zeroed buffer, whose memory is not counted because a device
+  /// kernel would not write it. Valid until the rule ends.
   void* nowhere(Bytes bytes);
   /// Accumulator for gradients of learned parameters; null if p is null.
   void* sum(Parameter* p);
@@ -282,10 +282,11 @@ class Pass {
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
   std::vector<double> mean_gradient(Count numbers) const;
   Dropout dice(std::string_view op) const;
-  /// The current layer's parameter; MTP modules use the model's parameters for those that they lack.
+  /// The current layer's parameter; MTP modules use the model's parameters in place of those that they lack.
   Parameter* weight(std::string_view op, std::string_view what) const;
   const void* value(const Parameter* p) const { return weights_.numbers(p); }
-  /// Whether the operator's weights are stored elsewhere: the model's in a module, or the token embedding in a head.
+  /// Whether the operator's weights are stored elsewhere: in a module, as the model's; in a head, as the token
+  /// embedding.
   bool borrows(std::string_view op) const;
   /// The operator's matrix or token embedding. Modules and heads without one use the model's token embedding.
   Parameter& matrix(std::string_view op) const;
@@ -360,7 +361,7 @@ class Pass {
   void remember_mix(std::string_view op, const Pointwise& s, std::vector<Value> all, const ViewOfMix& view,
                     const std::shared_ptr<TapeSlot>& y);
   struct CoreSaved;
-  /// is_saved: saved for backward. passing: exists only while the core runs.
+  /// is_saved: whether the buffers are saved for backward. passing: whether they exist only while the core runs.
   CoreSaved core_saved(std::string_view op, const Attention& s, bool is_saved, bool passing);
   /// The core's inputs, read from these tensors.
   using ReadInputs = std::function<AttentionInputs(const std::vector<Tensor>&)>;
@@ -411,7 +412,7 @@ class Pass {
 /// Thrown between operators after the user requests a stop.
 struct Stopped {};
 
-/// A loss, a gradient or a result is not a number; the message names it.
+/// A loss, a gradient or a result is not finite; the message names it.
 class NotANumber : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

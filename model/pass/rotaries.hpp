@@ -28,7 +28,7 @@ class Rotaries {
   }
   /// RoPE frequencies of an indexer's queries and key.
   const Rotary* of_index(const LayerKind& kind) const { return in(index_, kind); }
-  /// Rotated elements of each of an indexer's heads, and of its key.
+  /// Number of rotated elements in each head of an indexer, and in its key.
   static Count index_rotated(const Mixer& m) {
     return m.indexer.kind == IndexerKind::lightning ? m.latent.rope_dim : m.indexer.width;
   }

@@ -13,7 +13,7 @@ namespace llmcalc::model {
 /// State of a value that outlives its data.
 struct TapeSlot {
   Tensor gradient;     ///< gradient of the loss, once backward has reached this point
-  bool asks = true;    ///< whether it requires a gradient, because a parameter before it is trained
+  bool asks = true;    ///< whether it requires a gradient, because it depends on a trained parameter
   bool apart = false;  ///< whether the gradient needs a separate buffer, because dropout modifies it in place, or other
                        ///< gradients are added to the shared buffer before it is read
   std::function<Tensor()> recompute;  ///< recomputes a value that is not saved
@@ -34,7 +34,7 @@ inline Tensor taken(const std::shared_ptr<TapeSlot>& slot) { return std::exchang
 class Tape {
  public:
   void remember(std::function<void()> rule) { rules_.push_back(std::move(rule)); }
-  /// Runs the rules. Each is destroyed, with the tensors it saved, before the next.
+  /// Runs the rules. Each is destroyed, with the tensors it saved, before the next one runs.
   void backward() {
     while (!rules_.empty()) {
       const std::function<void()> rule = std::move(rules_.back());

@@ -11,7 +11,7 @@
 namespace llmcalc::model {
 namespace {
 
-/// A value of up to 8 bits in two places: its low bits and its high bits.
+/// A value of up to 8 bits, whose low and high bits are stored in separate places.
 struct BitField {
   Count low = 0;
   int low_bits = 0;

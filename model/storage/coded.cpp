@@ -179,7 +179,8 @@ float reach(const Coding& c) {
   return c.code == Code::nf4 ? 1 : std::ldexp(1.0F, c.bits) - 1;
 }
 
-/// A half-precision or 8-bit scale that underflows to 0 leaves zeros, the nearest available values.
+/// If a half-precision or 8-bit scale has underflowed to 0, all values of the group are decoded as 0, the nearest
+/// available value.
 float read_scale(const Places& p, const std::byte* from, Count group, float tensor) {
   const Count at = p.scale(group);
   switch (p.coding.scale) {

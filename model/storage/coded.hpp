@@ -11,7 +11,7 @@
 namespace llmcalc::model {
 
 /// Whether the format can be encoded. Not supported: GGUF's IQ1 to IQ3, TQ, q1_0 and q2_0 blocks; int4, which has no
-/// scale; gptq-act, whose column order comes from data.
+/// scale; gptq-act, whose column order depends on data.
 bool can_code(DType format);
 
 /// A (rows, width) tensor. `row_alone`: a single cache row, which has no tensor-wide scale.

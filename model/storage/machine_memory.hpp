@@ -7,8 +7,8 @@
 
 namespace llmcalc::model {
 
-/// Bytes that can be allocated without swapping: Linux's figure, or a control group's if that is lower. Absent if
-/// unreadable.
+/// Bytes that can be allocated without swapping: Linux's estimate for the machine or, if lower, the rest of a control
+/// group's limit. Absent if unreadable.
 std::optional<Bytes> available_memory();
 
 /// Free capacity of a memory.

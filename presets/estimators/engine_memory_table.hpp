@@ -5,7 +5,7 @@
 /// { "visible":     {"share"},                       share of device memory visible to processes
 ///   "logit_bytes": [{"until"?, "value"}],           EngineTerms::logit_bytes
 ///   "libraries":   [{"until"?, "ranks"?, "architecture"?, "gib"}],
-///   "padding":     [{"until"?, "architecture"?, "width", "hidden"}],      mxfp4 experts: sizes are multiples
+///   "padding":     [{"until"?, "architecture"?, "width", "hidden"}],      mxfp4 experts: padded to multiples
 ///   "limits":      [{"until"?, "least_gib"?, "not"?, "sequences", "pass_tokens", "whole_prompts_to"?}],
 ///   "intervals":   {"pool", "process"} of {"factor", "families"} }    90 % intervals of an engine's memory: a pool
 ///                                                  that fills a share of the device, or allocation on demand

@@ -16,8 +16,8 @@ Count group_layers(Count whole, Count limited) {
   return 2 * more < 3 * fewer ? more : fewer;
 }
 
-/// Whether all caches except states are windows of one length, so that no layer attends to all tokens or keeps pooled
-/// keys of tokens outside its window.
+/// Whether all caches except recurrent states hold windows of one length: no layer attends to all tokens or stores
+/// pooled keys of tokens outside its window.
 bool has_windows_alone(const Arch& arch, const std::optional<ModelChunk>& stage) {
   bool any = false;
   for (const LayerKind& kind : layer_kinds(arch)) {

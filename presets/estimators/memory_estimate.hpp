@@ -11,7 +11,7 @@ namespace llmcalc {
 
 struct MemoryParameters {
   double reserved = 0;    ///< bytes reserved but not allocated by PyTorch's allocator, as a fraction of allocated bytes
-  double fragmented = 0;  ///< the same ratio for all bytes that the allocator ever reserved, as seen from outside
+  double fragmented = 0;  ///< the same ratio, measured outside the process, for all bytes ever reserved
   double process = 0;     ///< bytes outside any allocator: driver, kernel code, communicators
   bool operator==(const MemoryParameters&) const = default;
 };

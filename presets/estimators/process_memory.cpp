@@ -75,7 +75,7 @@ class RankMemory {
     return n;
   }
 
-  /// Increase in the peak if `extra` more bytes are live during the head's backward pass.
+  /// Increase in the peak if another `extra` bytes are live during the head's backward pass.
   Bytes beyond(const Memory& m, Bytes extra) const {
     const Liveness& head = prices_.head().alive;
     const Bytes at_head = m.activations + (head.backward - head.saved) + extra;

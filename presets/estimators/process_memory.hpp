@@ -1,6 +1,6 @@
 #pragma once
-/// Memory of a training process with a given software: tensors (calc/memory.hpp) in the formats that the software
-/// stores, and other allocations by name.
+/// Memory of a training process under a particular training software: tensors (calc/memory.hpp) in the formats that the
+/// software stores, and other allocations by name.
 
 #include <array>
 #include <optional>
@@ -34,7 +34,7 @@ struct ProcessMemory {
   std::optional<Bytes> products{};  ///< matmul results saved under per-operator recomputation
   std::optional<Bytes> loss{};      ///< bytes of the loss and the head's weight gradient, in excess of the logits
   std::optional<Bytes> weight_gradients{};  ///< weight-gradient buffers, in addition to the accumulated gradients
-  std::optional<Bytes> update{};            ///< copies of gradients in the optimizer step, if they cause the peak
+  std::optional<Bytes> update{};            ///< copies of gradients in the optimizer step, if the peak occurs there
   std::optional<Bytes> buckets{};           ///< gradient buckets being reduced
   std::optional<Bytes> workspaces{};        ///< workspaces of matmul kernels
   std::optional<Bytes> process{};           ///< bytes outside any allocator: driver, kernel code, communicators
@@ -85,14 +85,14 @@ struct TrainedProcess {
   MemorySoftware software = MemorySoftware::pytorch;
   Plan plan{};
   Layout layout{};
-  bool keeps_alternate = false;  ///< whether every second matmul's result is saved nevertheless: torchtitan's "op"
+  bool keeps_alternate = false;  ///< whether full recompute saves every second matmul's result (torchtitan's "op")
   bool compiles_loss = true;     ///< whether the loss is compiled with the model, as in torchtitan since 2025
 };
 
 /// Whether terms other than tensors are known for the device. They are known only for NVIDIA's libraries and tools.
 bool has_known_process(const HardwareCard& card);
 
-/// Memory of the first `stages` ranks of the pipeline, as `kind` defines it.
+/// Memory of the first `stages` ranks of the pipeline, measured as `kind`.
 std::vector<ProcessMemory> process_memories(const TrainedProcess& p, Count stages, MemoryKind kind,
                                             const MemoryParameters& fitted);
 /// The rank with the most memory; among ties, the first.

@@ -16,14 +16,14 @@ enum class MemorySoftware : std::uint8_t {
   pytorch  ///< other PyTorch software: only the allocator and libraries are known
 };
 
-/// Plan options that the user left open, so the software determines them.
+/// Plan options that the user did not set, so the software determines them.
 struct LeftToSoftware {
-  bool attention = false;  ///< whether the user left the attention kernel open
+  bool attention = false;  ///< whether the attention kernel is unset
   bool dropout = false, logits = false, glu = false, weights = false, gradients = false;
-  bool reshard = false;  ///< whether the user left open when gathered weights are freed
+  bool reshard = false;  ///< whether resharding, which frees gathered weights after use, is unset
 };
 
-/// The plan with the open options set to the software's choices.
+/// The plan with unset options replaced by the software's choices.
 Plan stored_plan(Plan p, MemorySoftware software, const LeftToSoftware& left);
 
 /// The layout as the software runs it: in a pipeline, torchtitan keeps gathered weights until the step ends

@@ -80,9 +80,9 @@ double matmul_share(const TrainingParameters& p, Silicon s) {
   return p[by_silicon[static_cast<std::size_t>(s)]];
 }
 
-/// Achieved fraction of the peak in flash attention. No kernel is assumed to be slower than an older one on the same
-/// device. FlashAttention 1 was measured on the A100; on Hopper and Blackwell, its ratio to FlashAttention 2 is
-/// assumed to be the same.
+/// Achieved fraction of the peak in flash attention. No kernel is assumed to be slower than an older kernel on the same
+/// device. FlashAttention 1 was measured on the A100; on Hopper and Blackwell, its ratio to FlashAttention 2 is assumed
+/// to be the same.
 double flash_share_of(const TrainingParameters& p, Silicon s, CoreKernel k) {
   const bool young = s == Silicon::hopper || s == Silicon::blackwell;
   const double second = p[young ? P::flash_2_hopper : P::flash_2_ampere];

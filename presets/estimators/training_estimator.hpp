@@ -99,7 +99,7 @@ struct TrainingStack {
   Fusion fusion = Fusion::megatron;
   CoreKernel core = CoreKernel::flash_2;
   bool writes_norms = false;   ///< whether RMSNorm is a chain of PyTorch operators
-  bool loops_experts = false;  ///< whether each expert has its own matmul, instead of a grouped one
+  bool loops_experts = false;  ///< whether each expert has a separate matmul instead of a grouped matmul
   TensorCollectives tensor_collectives = TensorCollectives::waited_for;
   bool hides_data = false;  ///< whether data-parallel collectives overlap with layers
   bool operator==(const TrainingStack&) const = default;
@@ -122,11 +122,10 @@ inline constexpr auto choices<EstimateClass> =
 /// Accuracy class of a run. `assumed`: whether an input that strongly affects time was assumed.
 EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool assumed);
 
-/// Factor for the estimated times of other plans on the same machine and software, given `measured_scale`, the ratio
-/// of estimated to measured throughput of one plan. The factor is its square root, because half of the error is
-/// specific to the run: of the exponents 0, 1/4, 1/2, 3/4 and 1, 1/2 best predicts left-out runs from other runs of
-/// the same source (90 % of dense runs are within a factor of 1.21, compared with 1.24 and 1.26 for the exponents 1
-/// and 0).
+/// Factor for the estimated times of other plans on the same machine and software, given `measured_scale`, the ratio of
+/// estimated to measured throughput of one plan. The factor is its square root, because half of the error is specific
+/// to the run: of the exponents 0, 1/4, 1/2, 3/4 and 1, 1/2 best predicts held-out runs from other runs of the same
+/// source (90 % of dense runs are within a factor of 1.21, compared with 1.24 and 1.26 for the exponents 1 and 0).
 double rescale(double measured_scale);
 
 /// The fitted estimator: presets/estimates/training.json.

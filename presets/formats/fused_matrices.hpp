@@ -18,7 +18,7 @@ struct FusedMatrices {
   bool qkv = false;            ///< whether queries, keys and values of attention share one matrix
   bool lightning_qkv = false;  ///< whether queries, keys and values of lightning attention share one matrix
   bool split_in_gguf = false;  ///< whether the conversion to GGUF splits attention's fused matrix
-  bool gate_up = false;  ///< whether both input matrices of a gated MLP share one matrix; experts store them separately
+  bool gate_up = false;   ///< whether a gated MLP's two input matrices are stored as one; experts store them separately
   bool own_gate = false;  ///< whether attention's per-channel gate is a separate matrix, not fused with the queries
   DeltaMatrices delta = DeltaMatrices::qkv;
 };

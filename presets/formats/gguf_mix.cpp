@@ -61,8 +61,8 @@ constexpr std::array<std::pair<std::string_view, TensorKind>, 41> tensor_kinds{
 
 bool is_mlp(TensorKind k) { return k == TensorKind::gate || k == TensorKind::up || k == TensorKind::down; }
 
-/// Whether every version of the family's conversion keeps MTP modules, as blocks after the layers (conversion/glm.py,
-/// deepseek.py, bailingmoe.py). For Qwen 3.5, Step and MiMo, only versions since 2026 keep them.
+/// Whether every version of the family's conversion includes MTP modules, as blocks after the layers
+/// (conversion/glm.py, deepseek.py, bailingmoe.py). For Qwen 3.5, Step and MiMo, only versions since 2026 include them.
 bool keeps_modules(std::string_view family) {
   static constexpr std::array<std::string_view, 6> families{"glm4_moe",     "glm4v_moe_text", "glm_moe_dsa",
                                                             "deepseek_v32", "bailing_moe_v2", "bailing_moe_v2_5"};

@@ -15,7 +15,7 @@ struct MixedTensor {
   Component component;
   Owner owner = Owner::model;
   Count layer = 0;                          ///< index of the layer; MTP modules follow the model's layers
-  Count groups = 1, rows = 0, columns = 0;  ///< number of experts, and shape of one expert's matrix
+  Count groups = 1, rows = 0, columns = 0;  ///< number of experts, and shape of one matrix
   DType format;
 };
 

@@ -39,9 +39,9 @@ Count queries_per_key(const Mixer& m) {
   return m.attention == AttentionKind::latent ? m.heads : m.heads / std::max<Count>(1, m.kv_heads);
 }
 
-/// Number of query heads per key head of the model (src/llama-hparams.cpp, n_gqa): that of the first layer; 0 if it
-/// caches no keys. Files of models with gated DeltaNet state one number for all layers; files of models with other
-/// recurrences have a list.
+/// Number of query heads per key head in the model's first layer (src/llama-hparams.cpp, n_gqa); 0 if that layer caches
+/// no keys. Files of models with gated DeltaNet state one number for all layers; files of models with other recurrences
+/// have a list.
 Count queries_per_key(const Arch& a) {
   const LayerKinds all = layer_kinds(a);
   const Mixer& first = a.mixer(all[kind_index(all, 0)].mixer);
@@ -55,8 +55,8 @@ bool is_falcon(std::string_view family) {
   return family == "falcon" || family == "RefinedWeb" || family == "RefinedWebModel";
 }
 
-/// `t` if a row is a whole number of its blocks. Otherwise a type with blocks of 32 if these divide a row, or else
-/// float16.
+/// `t` if its blocks divide a row evenly; otherwise a type with blocks of 32 elements if those divide a row evenly;
+/// otherwise float16.
 DType fitting(DType t, Count columns) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> instead{{{"iq1_s", "iq4_nl"},
                                                                                           {"iq1_m", "iq4_nl"},

@@ -17,7 +17,8 @@ std::string_view component_name(Component c);
 std::optional<Component> component_called(std::string_view name);
 std::string component_names();
 
-/// Number format called `name`, ignoring case. Throws an InputError that starts with `where` if there is none.
+/// Number format called `name`, ignoring case. Throws an InputError that starts with `where` if there is no such
+/// format.
 DType format_called(const std::string& name, const std::string& where);
 
 /// { "all": FORMAT, and for components that differ, any of "attention", "mlp", "router", "experts", "shared_experts",

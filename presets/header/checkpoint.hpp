@@ -12,7 +12,7 @@
 namespace llmcalc {
 
 struct Checkpoint {
-  std::string where;                 ///< path of the given file or folder
+  std::string where;                 ///< path of the file or folder, as specified
   std::vector<std::string> files{};  ///< files that contain the tensors
   TensorList tensors{};
   Bytes file_bytes{};  ///< size of all files, including headers and padding
@@ -24,11 +24,11 @@ struct Checkpoint {
   Bytes tensor_bytes() const;
 };
 
-/// Maximum number of tensors, four times that of the largest known checkpoint.
+/// Maximum number of tensors, four times as many as in the largest known checkpoint.
 inline constexpr std::size_t max_tensors = std::size_t{1} << 21;
 
-/// Whether a file begins like a weight file: with GGUF's magic, or with the length of a safetensors header and its
-/// brace.
+/// Whether a file begins like a weight file: with GGUF's magic number, or with the length and opening brace of a
+/// safetensors header.
 bool begins_as_checkpoint(std::string_view start);
 
 /// Whether there is a checkpoint at `path`: a GGUF or safetensors file, an index of shards, or a folder with one of

@@ -73,7 +73,7 @@ std::vector<GroupedTensors> grouped_tensors(const Checkpoint& c, const ModelGrou
   return out;
 }
 
-/// A checkpoint's tensors, divided into those of each component and those outside the model.
+/// A checkpoint's tensors: the tensors of each component, and the tensors outside the model.
 class Holdings {
  public:
   explicit Holdings(const std::vector<GroupedTensors>& tensors) {
@@ -158,7 +158,7 @@ Count unrecognized_numbers(const Holdings& all) {
   return found->second.counted ? found->second.parameters : std::numeric_limits<Count>::max();
 }
 
-/// Checks that every part of the model has tensors. If one has none, adds a caveat if unrecognized tensors may
+/// Checks that every part of the model has tensors. For a missing part, adds a caveat if unrecognized tensors may
 /// contain it, and otherwise throws InputError.
 void check_parts(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   const ComponentBytes engine = component_numbers(card.arch);
@@ -210,7 +210,7 @@ bool may_hold(const std::set<std::string>& types, DType format) {
   });
 }
 
-/// Checks packed tensors against the format of the quantization block, if there is one.
+/// Checks packed tensors against the format in the config's quantization block, if the config has one.
 void check_packed(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   if (c.is_gguf()) return;
   for (std::size_t i = 0; i < component_count; ++i) {
@@ -271,15 +271,15 @@ void check_numbers(ModelCard& card, const Checkpoint& c, const Holdings& all) {
   }
 }
 
-/// Formats by component: those of the config if it is quantized or if tensors pack values; otherwise the most common
+/// Formats by component: the config's formats if it is quantized or if tensors pack values; otherwise the most common
 /// format among the tensors' elements.
 WeightFormats stored_formats(const ModelCard& card, const Holdings& all) {
   if (card.weights && (all.packed() || !card.weights->plain())) return card.weights->formats_alone();
   return most_common_formats(all.held(), card.arch);
 }
 
-/// Adds a caveat if the parameter count of the modules' tensors differs from the computed one. The bytes of the tensors
-/// are counted either way.
+/// Adds a caveat if the parameter count of the modules' tensors differs from the computed count. The bytes of the
+/// tensors are counted either way.
 void check_modules(ModelCard& card, const ByComponent& modules) {
   const ComponentBytes engine = component_numbers(card.arch, Owner::modules);
   for (std::size_t i = 0; i < component_count; ++i) {
@@ -291,7 +291,7 @@ void check_modules(ModelCard& card, const ByComponent& modules) {
   }
 }
 
-/// Sets the bytes of MTP modules from their tensors, or from the config if they have none.
+/// Sets the bytes of MTP modules from their tensors or, if the checkpoint has no such tensors, from the config.
 void hold_modules(ModelCard& card, WeightFormats& w, const ByComponent& modules) {
   if (card.arch.mtp.modules == 0) return;
   if (!modules.empty()) {
@@ -310,8 +310,8 @@ bool are_counted(const MediaEncoders& media_encoders, const Holding& h) {
   return h.counted && h.parameters == media_encoders.total();
 }
 
-/// Adds caveats about tensors outside the model. Encoders count with the bytes of their tensors, even if the config
-/// does not describe them.
+/// Adds caveats about tensors outside the model. The bytes of encoders are the bytes of their tensors, even if the
+/// config does not describe the encoders.
 void tell_beside(ModelCard& card, const Holdings& all) {
   for (const auto& [name, h] : all.beside()) {
     const bool seen = name == media_encoders_group;

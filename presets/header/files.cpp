@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view index_ending = ".safetensors.index.json";
-/// Maximum size of an index file in bytes. An index has about 110 bytes per tensor; that of Kimi-K3, whose 250,000
-/// matrices are each stored as three tensors, has 80 MiB.
+/// Maximum size of an index file in bytes. An index has about 110 bytes per tensor; Kimi-K3's index, which lists
+/// 250,000 matrices as three tensors each, has 80 MiB.
 constexpr std::size_t longest_index = std::size_t{128} << 20;
 
 bool ends(const fs::path& path, std::string_view ending) { return lower(path.string()).ends_with(ending); }
@@ -213,7 +213,7 @@ std::vector<fs::path> weights_in(const fs::path& folder) {
   return all;
 }
 
-/// The single weight file or index of a folder; absent if there is none.
+/// The single weight file or index of a folder; absent if the folder has none.
 std::optional<fs::path> weights_of(const fs::path& folder) {
   const std::vector<fs::path> all = weights_in(folder);
   if (all.size() > 1)

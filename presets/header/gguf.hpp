@@ -23,7 +23,7 @@ struct GgufType {
   std::optional<DType> dtype;
   Count block, bytes;
 };
-/// The type with this number, if it exists.
+/// The type with this number; absent if there is no such type.
 std::optional<GgufType> gguf_type(std::uint32_t id);
 
 /// Adds the contents of one file to `c`: tensors, bytes and keys. Of a split checkpoint, only the first part's keys

@@ -55,7 +55,8 @@ void window(const GgufModel& m, Value& c) {
 
 void plain(const GgufModel&, Value&) {}
 
-/// Llama, and also Mistral and Mixtral, which have the same name in llama.cpp. It does not support their windows.
+/// Llama, Mistral and Mixtral, which share one name in llama.cpp. llama.cpp does not support the windows of Mistral and
+/// Mixtral.
 void llama(const GgufModel& m, Value& c) {
   c["attention_bias"] = m.in_a_layer("attn_q.bias");
   c["mlp_bias"] = m.in_a_layer("ffn_up.bias");

@@ -22,7 +22,7 @@ void chatglm(const GgufModel& m, Value& c) {
   c["add_qkv_bias"] = m.in_a_layer("attn_qkv.bias") || m.in_a_layer("attn_q.bias");
 }
 
-/// MPT: the MLP is four times as wide as the model, regardless of the key.
+/// MPT: the MLP is four times as wide as the model, regardless of the key feed_forward_length.
 void mpt(const GgufModel& m, Value& c) {
   c["no_bias"] = !m.in_a_layer("attn_qkv.bias");
   c["learned_pos_emb"] = m.tensor("position_embd.weight") != nullptr;

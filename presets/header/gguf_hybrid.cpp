@@ -139,7 +139,7 @@ void rwkv6(const GgufModel& m, Value& c) {
   forget_unknown_context(c);
 }
 
-/// The mamba_step that gives attention to exactly the layers with KV heads (import/recurrent/plamo.cpp).
+/// The mamba_step with which exactly the layers with KV heads have attention (import/recurrent/plamo.cpp).
 Count plamo2_period(const GgufModel& m, const std::vector<Count>& kv, Count layers) {
   for (Count step = 2; step <= mul(2, layers); ++step) {
     bool same = true;
@@ -180,7 +180,7 @@ void mamba2_sizes(const GgufModel& m, Value& c) {
   c["attention_bias"] = m.in_a_layer("attn_q.bias");
 }
 
-/// List of layer types: `with` for layers with KV heads, `without` for the others.
+/// List of layer types: `with` for layers with KV heads, `without` for all other layers.
 Value layer_types(const std::vector<Count>& kv_heads, Count layers, const char* with, const char* without) {
   Value types = Value::array();
   for (Count i = 0; i < layers; ++i) types.push_back(kv_heads[static_cast<std::size_t>(i)] > 0 ? with : without);

@@ -15,8 +15,8 @@
 
 namespace llmcalc {
 
-/// A GGUF file's keys without the architecture's prefix, and its tensors by name. Of the tensors whose names differ
-/// only in numbers after the first, such as those of a layer's experts, only the first is found.
+/// A GGUF file's keys without the architecture's prefix, and its tensors by name. If the names of several tensors
+/// differ only in numbers after the first number, as for a layer's experts, only the first of these tensors is found.
 class GgufModel {
  public:
   GgufModel(const Checkpoint& c, std::string prefix)
@@ -121,8 +121,8 @@ inline void experts(const GgufModel& m, json::Value& c, const char* number = "nu
   copy(m, c, "expert_feed_forward_length", "moe_intermediate_size");
 }
 
-/// Sets the widths of latent attention. In newer files, key_length_mla is the width of a head and key_length that of
-/// the cached row. `value_width`: width of a head's values, used if no key states it.
+/// Sets the widths of latent attention. In newer files, key_length_mla is the width of a head and key_length the width
+/// of the cached row. `value_width`: width of a head's values, used if no key states it.
 void latent_attention(const GgufModel& m, json::Value& c, Count value_width = 0);
 
 /// An architecture's name, and the function for its keys (github.com/ggml-org/llama.cpp, src/llama-arch.cpp).

@@ -18,7 +18,7 @@
 namespace llmcalc {
 
 /// Limits on the length of a key or name, the number of keys, the number of tensors, the length of a stored list, and
-/// the length of the header. Vocabularies of 262144 strings and their merges take 20 MB.
+/// the length of the header. Vocabularies of 262144 strings and their merges occupy 20 MB.
 inline constexpr std::uint64_t max_gguf_name = 65535, max_gguf_keys = std::uint64_t{1} << 16,
                                max_gguf_tensors = std::uint64_t{1} << 17, max_gguf_list = 4096,
                                max_gguf_header = std::uint64_t{512} << 20;

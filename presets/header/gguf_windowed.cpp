@@ -21,8 +21,8 @@ std::vector<bool> sliding(const GgufModel& m, Value& c) {
   return slides;
 }
 
-/// Entry in `all` for the first layer with a window or, if `sliding` is false, without one; `otherwise` if there is
-/// no such layer.
+/// Entry in `all` for the first layer with a window or, if `sliding` is false, for the first layer without a window;
+/// `otherwise` if there is no such layer.
 Count of_first(const std::vector<Count>& all, const std::vector<bool>& slides, bool sliding, Count otherwise) {
   const auto at = std::find(slides.begin(), slides.end(), sliding);
   return at == slides.end() ? otherwise : all[static_cast<std::size_t>(at - slides.begin())];

@@ -42,7 +42,7 @@ bool is_bias_of_masked_head(std::string_view name) {
   return name.ends_with("predictions.bias") || name == "lm_head.bias";
 }
 
-/// Whether the tensor belongs to a head, including its norms.
+/// Whether the tensor belongs to a head or to a head's norms.
 bool is_of_head(std::string_view name, const TensorGroup& g) {
   static constexpr std::array<std::string_view, 4> heads{"cls", "predictions", "lm_head", "vocab_layer_norm"};
   return g.component == Component::lm_head || (g.component == Component::norm && has_any(name, heads));

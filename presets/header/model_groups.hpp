@@ -1,6 +1,6 @@
 #pragma once
-/// Assigns a checkpoint's tensors to the parts of a given model. A tensor belongs to the group implied by its name,
-/// or is outside the model if the model has no such part.
+/// Assigns a checkpoint's tensors to the parts of a model. A tensor belongs to the group implied by its name, or is
+/// outside the model if the model has no such part.
 
 #include <optional>
 

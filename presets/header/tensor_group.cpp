@@ -33,7 +33,7 @@ std::optional<Count> whole_number(std::string_view text) {
   return whole ? std::optional(n) : std::nullopt;
 }
 
-/// The second-to-last part of a name; "" if there is only one.
+/// The second-to-last part of a name; "" if the name has only one part.
 std::string before_last(const Segments& all) { return all.size() < 2 ? "" : all[all.size() - 2]; }
 
 /// Whether the tensor is a buffer: a causal mask that GPT-2 and GPT-NeoX store, "h.0.attn.bias", or a constant of xIELU
@@ -71,7 +71,7 @@ bool is_label_output(const Segments& all) { return all.size() > 1 && all[0] == "
 /// layers.
 bool is_table_output(const Segments& all) { return all.size() == 2 && all[0] == "decoder"; }
 
-/// Whether the tensor is AFMoE's gate on attention's output, "self_attn.gate_proj", whose name is that of an MLP's
+/// Whether the tensor is AFMoE's gate on attention's output, "self_attn.gate_proj", which has the same name as an MLP's
 /// gate.
 bool is_gate_of_attention(const Segments& all) {
   return all.size() > 2 && all[all.size() - 3] == "self_attn" && before_last(all) == "gate_proj";

@@ -17,14 +17,14 @@ struct TensorGroup {
   std::string_view name;  ///< name of a component, or "vision and audio", "MTP modules", "buffers" or "not recognized"
   bool parameter = true;  ///< false for rotary factors, a router's correction bias, and data of a quantized matrix
                           ///< other than its values
-  bool packed = false;    ///< whether elements pack several values, so the shape does not give the parameter count
+  bool packed = false;    ///< whether elements pack several values, so the shape does not determine the parameter count
 };
 
 inline constexpr std::string_view unknown_group = "not recognized", media_encoders_group = "vision and audio",
                                   prediction_group = "MTP modules";
 
-/// Group of a tensor by its name in checkpoints of Hugging Face and others, or in GGUF. Layers with indices of at least
-/// `layers` are MTP modules, unless `layers` is 0.
+/// Group of a tensor by its name in checkpoints of Hugging Face and other sources, or in GGUF. Layers with indices of
+/// at least `layers` are MTP modules, unless `layers` is 0.
 TensorGroup tensor_group(std::string_view tensor, Count layers);
 
 /// Index of the first MTP layer, recognized by the projection that combines two hidden states (DeepSeek-V3,

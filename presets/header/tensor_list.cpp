@@ -8,8 +8,8 @@ namespace llmcalc {
 
 namespace {
 
-/// Appends a name, with '#' for each number after the first. A number is a dot-separated part of at most 18 digits,
-/// which layer_index() can read.
+/// Appends a name in which '#' replaces each number after the first. A number is a dot-separated part of at most 18
+/// digits, which layer_index() can read.
 void append_pattern(std::string& key, std::string_view name) {
   constexpr std::size_t longest = 18;
   const auto is_digit = [](char c) { return '0' <= c && c <= '9'; };

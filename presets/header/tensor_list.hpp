@@ -1,6 +1,6 @@
 #pragma once
-/// A checkpoint's tensors. A mixture of experts can have 10^6 of them, so names are stored in large blocks, and tensors
-/// that differ only in their expert's number share everything else.
+/// A checkpoint's tensors. A mixture of experts can have 10^6 tensors, so names are stored in large blocks, and tensors
+/// that differ only in the expert's number share all other properties.
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace llmcalc {
 
-/// Tensors of the same format and shape whose names differ only in numbers after the first, such as the up
+/// Tensors of the same format and shape whose names differ only in numbers after the first number, such as the up
 /// projections of a layer's experts. All of them belong to the same part of a model.
 struct TensorType {
   std::size_t index = 0;         ///< unique in the checkpoint
@@ -55,7 +55,7 @@ class TensorList {
     }
     return all_.emplace_back(CheckpointTensor{kept(name), type, offset});
   }
-  /// Allocates memory for so many more tensors.
+  /// Allocates memory for `more` additional tensors.
   void reserve(std::size_t more) { all_.reserve(all_.size() + more); }
   /// Removes all tensors after the first `size`.
   void truncate(std::size_t size) { all_.resize(size); }
@@ -69,7 +69,7 @@ class TensorList {
   bool may_repeat(std::size_t first) const;
   /// The tensors by type, in the order of the first tensor of each type.
   std::vector<TensorsOfType> by_type() const;
-  /// Number of types, which all indices of types are below.
+  /// Number of types. Each type's index is below this number.
   std::size_t types() const { return types_.size(); }
 
   std::size_t size() const { return all_.size(); }

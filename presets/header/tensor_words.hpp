@@ -27,7 +27,7 @@ enum class TensorPlace : std::uint8_t {
   unknown
 };
 
-/// Place indicated by one part of a name, in lower case; unknown if there is none.
+/// Place indicated by one part of a name, in lower case; `unknown` if the part indicates no place.
 TensorPlace place_of(const std::string& segment);
 
 /// Place indicated by a word that has this meaning only at the start of a name, such as "output" in "output.weight".

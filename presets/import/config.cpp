@@ -113,8 +113,8 @@ std::vector<Config::Unread> Config::unknown() const {
 
 namespace {
 
-/// Number of layers under one of `keys`. If none is present, the length of the list of layers, since Nemotron-H's
-/// class does not save the number.
+/// Number of layers under one of `keys`. If all are absent, the length of the list of layers, since Nemotron-H's class
+/// does not save the number.
 Count layers_of(const Config& c, const Defaults& d, KeyNames keys) {
   const bool said = std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return c.has(key); });
   for (const char* list : {"layers_block_type", "layer_types"})

@@ -42,7 +42,7 @@ class Config {
   bool is_null(std::string_view key) const;
 
   /// Size under any of `keys`. Throws InputError if it is null, or if it is absent from a config that is not part of
-  /// another one, since transformers writes all of these sizes for a complete model.
+  /// another config, since transformers writes all of these sizes for a complete model.
   Count required(KeyNames keys, Count otherwise) const;
   /// Size under any of `keys`. If all are absent, returns `otherwise` and records it unless it is 0 or 1. Throws
   /// InputError if two keys disagree.
@@ -51,7 +51,7 @@ class Config {
   /// Like size(), for a size that may be 0.
   Count count(KeyNames keys, Count otherwise) const;
   Count count(std::string_view key, Count otherwise) const { return count(KeyNames{key}, otherwise); }
-  /// Value of the first of `keys` that is present, even if the values of others differ.
+  /// Value of the first of `keys` that is present, even if other keys have different values.
   Count first_size(KeyNames keys, Count otherwise) const;
   bool flag(std::string_view key, bool otherwise) const { return object_.flag_or(key, otherwise); }
   double number(std::string_view key, double otherwise) const { return object_.number_or(key, otherwise); }
@@ -138,8 +138,8 @@ LayerSet others(const LayerSet& set, Count layers);
 /// effect if mixer.layers is empty.
 void set_mixer(Arch& arch, const LayerMixer& mixer);
 
-/// MTP modules as in DeepSeek-V3, whose number is under `key`. Each has a layer like the model's last one and a norm,
-/// and shares the model's table and head.
+/// MTP modules as in DeepSeek-V3, whose number is under `key`. Each has a layer like the model's last layer, and a
+/// norm, and shares the model's table and head.
 Mtp modules_like_last(const Config& config, const Arch& arch, std::string_view key = "num_nextn_predict_layers",
                       Count otherwise = 0);
 

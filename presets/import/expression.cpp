@@ -75,8 +75,8 @@ class Writer {
     return steps_.size() - 1;
   }
 
-  /// Compiles a|b|c. A fork to the next alternative precedes each alternative, and a jump past the last one follows
-  /// it.
+  /// Compiles a|b|c. Each alternative is preceded by a fork to the next alternative and followed by a jump past the
+  /// last alternative.
   void alternatives() {
     std::vector<std::size_t> ends;
     while (true) {
@@ -219,7 +219,7 @@ class Writer {
       put({.does = Does::byte, .bytes = escaped(c)});
   }
 
-  /// Bytes matched by an escape, given the letter after its backslash.
+  /// Bytes matched by an escape whose backslash is followed by the letter `c`.
   static Expression::Bytes escaped(char c) {
     if (const std::optional<Expression::Bytes> named = named_class(c)) return *named;
     if (is_word(c) && c != '_') throw ExpressionError("unknown escape sequence");
@@ -250,7 +250,7 @@ class Writer {
     steps_[step].to = steps_.size();
   }
 
-  /// Parses the content of brackets after the opening one: [a-z_], [^.].
+  /// Parses a class such as [a-z_] or [^.] after its opening bracket.
   Expression::Bytes byte_class() {
     const bool others = take("^");
     Expression::Bytes all;

@@ -1,7 +1,7 @@
 #pragma once
-/// Families of models, built from a config like in each family's modeling code. There is one function per config
-/// class. The files in this folder group these functions by ancestry and cite the source of each rule ("hf":
-/// repository huggingface/transformers, src/transformers/models; "hub": modeling code in a checkpoint's repository).
+/// Families of models, built from a config as in each family's modeling code. There is one function per config class.
+/// The files in this folder group these functions by ancestry and cite the source of each rule ("hf": repository
+/// huggingface/transformers, src/transformers/models; "hub": modeling code in a checkpoint's repository).
 
 #include <string_view>
 #include <vector>
@@ -69,8 +69,8 @@ UncountedModules uncounted_modules(const Config& config, const Arch& arch);
 /// Whether an ERNIE text config also describes image experts.
 bool has_image_experts(const Config& text);
 
-/// Sets the windows of Granite models with sinks, according to layer_types or else in all layers except every fourth,
-/// starting with the first.
+/// Sets the windows of Granite models with sinks, in the layers that layer_types marks or, without it, in all layers
+/// except every fourth, starting with the first.
 void set_granite_windows(const Config& config, Arch& arch);
 
 /// Layers with experts in Qwen models: every decoder_sparse_step-th layer, except mlp_only_layers.

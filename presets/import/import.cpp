@@ -281,7 +281,7 @@ ModelCard import_text(const Config& c) {
 /// Whether a config has processors for images or audio. Such a config has the text model's sizes at its top level.
 bool has_processors(const Config& c) { return c.has("img_processor") || c.has("audio_processor"); }
 
-/// Adds the encoders, with their caveats before those of the text model.
+/// Adds the encoders, with their caveats before the text model's caveats.
 void take_media_encoders(ModelCard& card, const Config& whole, const Config& text) {
   const bool composite = &whole != &text;
   import::CountedMediaEncoders counted = import::count_media_encoders(whole, card.arch.hidden);
@@ -304,8 +304,8 @@ void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 
-/// Whether an object in the config, such as that of the text model or of an encoder, repeats this value. Composite
-/// configs repeat sizes at the top level for older readers.
+/// Whether an object in the config, such as the text model's or an encoder's, repeats this value. Composite configs
+/// repeat sizes at the top level for older readers.
 bool repeats_part(const Config& whole, const Config::Unread& u) {
   const auto& parts = whole.value();
   return std::any_of(parts.begin(), parts.end(), [&](const json::Value& part) {
@@ -321,7 +321,7 @@ void add_unknown_around(const Config& whole, const std::string& path, std::vecto
   if (whole.has("thinker_config")) add_unknown_around(whole.object("thinker_config"), "thinker_config.", out);
 }
 
-/// Adds the unknown keys of all parts. Those of the quantization block and the encoders come last.
+/// Adds the unknown keys of all parts. The keys of the quantization block and the encoders come last.
 void take_unknown(ModelCard& card, const Config& whole, const Config& text) {
   std::vector<std::string> all;
   for (const Config::Unread& u : text.unknown()) all.emplace_back(u.key);

@@ -1,6 +1,6 @@
 #pragma once
-/// The effect of each key of a config.json, found by importing the config with the key changed or removed. A part of
-/// the model file depends on the key if it changes.
+/// The effect of each key of a config.json, found by importing the config with the key changed or removed. Parts of the
+/// model file that then change depend on the key.
 
 #include <string>
 #include <vector>

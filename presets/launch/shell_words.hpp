@@ -10,7 +10,7 @@ namespace llmcalc {
 using ShellCommand = std::vector<std::string>;
 
 /// Splits a script into commands, and each command into words at spaces. Removes quotes, backslashes and comments. A
-/// command ends at a line break, ';', '&' or '|'; a backslash before a line break joins two lines. Variables are not
+/// command ends at a line break, ';', '&' or '|'; a backslash before a line break continues the line. Variables are not
 /// expanded.
 std::vector<ShellCommand> shell_commands(std::string_view script);
 

@@ -179,7 +179,7 @@ MeantModel from_row(Text name, const NamedModel& row, const std::string& given) 
   return m;
 }
 
-/// The row for the name with its owner or, if there is none, for the name without an owner.
+/// The row for the name with its owner; if the table has no such row, the row for the name without an owner.
 std::optional<NamedModel> row_of(const TypedName& t, const std::string& tag) {
   const std::string tail = t.name + (tag.empty() ? "" : ":" + tag);
   if (!t.owner.empty())
@@ -229,8 +229,8 @@ bool is_size(Text word) {
   return !word.empty() && word.find_first_not_of("0123456789.") == Text::npos;
 }
 
-/// The preset named by the words or, if there is none, by the words without marks of a release. Dates are dropped
-/// only if a size remains, since sizes of a family may differ between releases.
+/// The preset named by the words or, if there is no such preset, by the words without marks of a release. Dates are
+/// dropped only if a size remains, since sizes of a family may differ between releases.
 const Builtin* preset_of(WordList words) {
   const auto find = [](const WordList& w) { return find_meant(builtin_models(), joined(w, 0, w.size(), '-')); };
   if (const Builtin* preset = find(words)) return preset;

@@ -12,8 +12,8 @@ namespace llmcalc {
 struct MeantModel {
   const Builtin* preset = nullptr;  ///< null if not found
   std::string format{};  ///< weight format in the name, as --weight-precision accepts it; empty: not in the name
-  std::string origin{};  ///< relation to the preset; empty: the preset itself
-  std::string source{};  ///< source for the relation; empty: derived from the name's words
+  std::string origin{};  ///< how the name relates to the preset; empty: it is the preset's name
+  std::string source{};  ///< source for `origin`; empty: derived from the name's words
 };
 
 /// The preset that `name` refers to, and the weight format named in it: a number format ("bf16", "nvfp4"), a method

@@ -12,7 +12,7 @@ namespace llmcalc {
 struct NamedModel {
   std::string_view preset{};  ///< name of the preset; empty: no preset has the model's shape
   std::string_view format{};  ///< weight format; empty: the model's own
-  std::string_view source{};  ///< address of a public file that contains the name; empty: from memory
+  std::string_view source{};  ///< address of a public file that contains the name; empty: not looked up
   std::string_view why{};     ///< reason for the choice of preset: "distill of Llama 3.3 70B"
 };
 

@@ -3,7 +3,7 @@
 ///
 /// "capabilities": { "parallelism": ["tp", "pp", "dp"], "schedules": ["1f1b"], ... }
 ///
-/// A missing list is unknown and allows everything; an empty list allows nothing.
+/// A missing list is unknown and allows all values; an empty list allows no value.
 
 #include <array>
 #include <optional>

@@ -6,7 +6,7 @@
 ///                       "share of free"       of the memory that is free after weights and activations (TensorRT-LLM)
 ///                       "whole"               the cache is allocated as requested, up to all of the memory (llama.cpp)
 ///             "utilization"?: 0.9             that share; absent for "static share": computed from "by_memory"
-///             "graphs_gib"?: 0.5              reserved for recorded graphs before the cache
+///             "graphs_gib"?: 0.5              memory reserved for recorded graphs before the cache is allocated
 ///             "pass_tokens"?, "sequences"?, "block_tokens"?: limits; absent: vLLM's (engine_memory_table.hpp);
 ///                                             "pass_tokens": "prompts": all prompts of a batch are one pass
 ///             "sparse_latent_rows"?: "scaled" cache rows of sparse latent attention have scales

@@ -9,14 +9,14 @@
 ///             "fixed"?:   { SETTING: value }: always printed
 ///             "also"?:    { SPELLING: SETTING }: further spellings, for settings in the ways of a value
 ///             "script"?:  [INPUT, ...]: set by the user's script or the stack itself, not by this text
-///             "ignored"?: [SETTING, ...]: without effect on the calculation; of a command, a flag
-///             "ignored_values"?: [SETTING, ...]: the same with a value; in a file, also all keys below it
+///             "ignored"?: [SETTING, ...]: settings without effect on the calculation; in a command, flags
+///             "ignored_values"?: [SETTING, ...]: the same with a value; in a file, also all keys below the setting
 ///             "source" }
 ///
 /// ROW: a SETTING, a list of its spellings, or { "setting"?: either of these, "values"?: { INPUT VALUE: WAY or [WAY,
 /// ...] }, "default"?: the input value that need not be printed, or "{INPUT}" for that input's value, "absent"?: the
 /// input value if the text has none of the settings }. WAY: the setting's value, or { SETTING: value, ... } with true
-/// for a flag. The first way is printed, and all are read. In an input value, "{n}" stands for any text without ':' and
+/// for a flag. The first way is printed, and all are read. In an input value, "{n}" denotes any text without ':' and
 /// ',', which replaces "{n}" in the way.
 
 #include <optional>
@@ -46,8 +46,8 @@ struct LaunchCase {
 
 struct LaunchRow {
   std::string key;
-  std::vector<std::string> names;  ///< spellings of the setting; the first is printed
-  std::vector<LaunchCase> cases;  ///< cases with a different text; empty: the setting has the text of the input's value
+  std::vector<std::string> names;    ///< spellings of the setting; the first is printed
+  std::vector<LaunchCase> cases;     ///< values with a different text; empty: the text is always the input's value
   std::optional<std::string> usual;  ///< value of "default": the input value that need not be printed
   std::optional<std::string> absent;
 };
@@ -62,7 +62,7 @@ struct Launch {
   std::vector<std::string> script, ignored, ignored_values;
   std::string source;
 
-  /// The row of an input; null if there is none.
+  /// The row of an input; null if the input has no row.
   const LaunchRow* row(std::string_view key) const;
 };
 

@@ -19,7 +19,7 @@ struct SoftwareVersion {
   std::string released;  ///< release date: "2026-03-28"; empty: unknown
 };
 
-/// A name and the version after its last '@', if any.
+/// A name, and the version after its last '@'; absent if the name has no '@'.
 struct VersionedName {
   std::string_view name;
   std::optional<std::string_view> version;

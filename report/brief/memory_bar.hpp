@@ -14,7 +14,8 @@ namespace llmcalc {
 MemoryParts training_parts(const Memory& m);
 MemoryParts inference_parts(const Memory& m);
 
-/// Bar of the fullest stage: its process if estimated, else its tensors. `about` precedes the label: "training memory".
+/// Bar of the fullest stage: its process if estimated, otherwise its tensors. `about` precedes the label: "training
+/// memory".
 MemoryBar memory_bar(const TrainingAnswer& a, std::string_view about = "");
 /// Bar of the plan's batch on one engine.
 MemoryBar memory_bar(const InferenceAnswer& a, std::string_view about = "");

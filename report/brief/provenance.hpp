@@ -10,7 +10,7 @@ namespace llmcalc {
 /// there is neither.
 Finding provenance_finding(const Request& r, bool has_costs);
 
-/// Seller and date, and whether the price is from memory rather than looked up: "RunPod, 2025, recalled".
+/// Seller and date, and whether the price was recalled rather than looked up: "RunPod, 2025, recalled".
 std::string price_source_text(const Price& p);
 
 }  // namespace llmcalc

@@ -19,7 +19,7 @@ struct Changes {
   std::size_t compared = 0;
 };
 
-/// Answers the question of a saved report once more. Throws InputError if the file is not a report that answers a
+/// The current answer to the question of a saved report. Throws InputError if the file is not a report that answers a
 /// question.
 Report asked_twice(const json::Value& saved, const std::string& where);
 

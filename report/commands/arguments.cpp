@@ -34,7 +34,7 @@ bool is_numbered(std::string_view choice, std::string_view text) {
          text.find_first_not_of("0123456789", choice.size()) == std::string_view::npos;
 }
 
-/// The choice of "cpu|cuda|cuda:N" that matches the text; the unchanged text if the option takes any value.
+/// The choice of "cpu|cuda|cuda:N" that matches the text; the unchanged text if the option accepts any value.
 std::string chosen(const Option& o, const std::string& text) {
   const bool closed = o.value.find('|') != std::string_view::npos;
   if (!closed && !text.empty()) return text;
@@ -62,7 +62,7 @@ void declare(CLI::App& app, const Command& command) {
   }
 }
 
-/// The command's option for a synonym; null if the command takes the synonym itself, or has no such option.
+/// The command's option for a synonym; null if the command accepts the synonym itself, or has no such option.
 const Option* meant_option(const Command& command, std::string_view flag) {
   const Synonym* const s = flag.starts_with("--") && option_of(command, flag) == nullptr ? find_synonym(flag) : nullptr;
   if (s == nullptr) return nullptr;
@@ -85,8 +85,8 @@ std::vector<std::string> without_synonyms(const Command& command, Args args) {
 bool is_optional_value(const Option& o, std::string_view next) { return o.value == fmt::format("[{}]", next); }
 
 /// The arguments in the order that CLI11 expects, last first. Splits "--seq=" into the option and an empty value,
-/// because CLI11 would take the next argument as its value. Also adds an empty value to options whose optional value
-/// is missing.
+/// because CLI11 would use the next argument as its value. Also adds an empty value to options whose optional value is
+/// missing.
 std::vector<std::string> from_the_end(const Command& command, Args args) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < args.size(); ++i) {
@@ -124,7 +124,7 @@ Arguments::Arguments(const Command& command, Args args, std::span<const Command>
   const std::vector<std::string> words = without_synonyms(command, args);
   try {
     app.parse(from_the_end(command, words));
-  } catch (const CLI::ArgumentMismatch&) {  // CLI11 takes any argument as a value, so only the last option can lack one
+  } catch (const CLI::ArgumentMismatch&) {  // CLI11 accepts any word as a value, so only the last option can lack one
     throw InputError(fmt::format("{}: missing value ({})", words.back(), option_of(command, words.back())->value));
   }
   refuse_extras(app.remaining());
@@ -258,9 +258,9 @@ void Arguments::read_options(Request& r, const std::vector<bool>& chosen) const 
     if (chosen[i] && given_[i].option->field.read != nullptr) read_option(r, given_[i]);
 }
 
-/// Marks the inputs to set explicitly; the others follow from them as defaults. An answer lists every value in effect,
-/// but a request made from it should set only the options that the original request chose. Marks all inputs if they
-/// contradict each other.
+/// Marks the inputs to set explicitly; all other inputs follow from them as defaults. An answer lists every value in
+/// effect, but a request made from it should set only the options that the original request chose. Marks all inputs if
+/// they contradict each other.
 std::vector<bool> Arguments::chosen_inputs(const Request& start) const {
   std::vector<bool> chosen(given_.size());
   const auto settled = [&]() -> std::optional<Request> {

@@ -32,7 +32,7 @@ class Arguments {
   const Command& command() const { return command_; }
   /// The arguments as typed, without the command.
   std::span<const std::string> typed() const { return typed_; }
-  /// The positional argument with this name; empty if not given.
+  /// The positional argument with this name; empty if absent.
   std::string word(std::string_view name) const;
   /// The positional argument with this name and all arguments after it.
   std::vector<std::string> words_from(std::string_view name) const;
@@ -45,27 +45,27 @@ class Arguments {
   bool reads_files() const { return files_ == Files::read; }
   /// The value of an option, or `otherwise`.
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
-  /// The values of an option that may be given several times, in order.
+  /// The values of an option that may occur several times, in order.
   std::vector<std::string> texts(std::string_view flag) const;
-  /// The given options with their values as text, in order.
+  /// The options present, with their values as text, in order.
   std::vector<std::pair<const Option*, std::string>> options_given() const;
-  /// The model given as MODEL.
+  /// The model that MODEL names.
   ModelCard model() const;
-  /// The model given as CONFIG.
+  /// The model that CONFIG names.
   ModelCard config() const;
   /// The device of --hardware.
   HardwareCard hardware() const;
-  /// The text given as LOG (typed: the content of a file; in JSON: the text itself), and its name for messages.
+  /// The text of LOG (typed: the content of the file; in JSON: the text itself), and its name for messages.
   std::pair<std::string, std::string> log() const;
-  /// The same arguments with a different value for a given option.
+  /// The same arguments with a different value for one option.
   Arguments with(std::string_view flag, const std::string& text) const;
   /// These arguments, plus plan options that only `others` has.
   Arguments with_plan_of(const Arguments& others) const;
-  /// The first option on the command line, other than `besides`, that describes a plan; null if there is none.
+  /// The first option on the command line, other than `besides`, that describes a plan; null if no option does.
   const Option* first_of_plan(std::string_view besides = "") const;
 
-  /// Reads the given plan options into a request whose model is set, fills in all defaults, and rejects options
-  /// without effect on the answer.
+  /// Reads the plan options into a request whose model is set, fills in all defaults, and rejects options without
+  /// effect on the answer.
   void apply(Request& r) const;
   /// apply() for an answer that consists of `parts`, a subset of the command's.
   void apply(Request& r, Parts parts) const;

@@ -21,8 +21,8 @@ class Arguments;
 struct Word {
   std::string_view name, help;
   bool required = true;
-  bool repeats = false;    ///< whether it may be given several times; only for the last argument of a command
-  std::string_view key{};  ///< key in requests; empty: the same as `name`
+  bool repeats = false;    ///< whether it may occur several times; only for the last argument of a command
+  std::string_view key{};  ///< key in requests; empty: `name`
 };
 
 /// The help for MODEL, the same in every command.
@@ -53,7 +53,7 @@ struct Command {
   std::string_view about, examples;           ///< first and last part of the command's help
   std::span<const Word> words{};
   std::span<const Option> own{};  ///< options that only this command has
-  Parts parts = 0;                ///< parts of the answer; the command takes the table options that affect them
+  Parts parts = 0;                ///< parts of the answer; the command accepts the table options that affect them
   Output (*answer)(const Arguments&, Runner& runner) = nullptr;  ///< computes the answer; throws InputError
   int (*run)(const Arguments&) = nullptr;  ///< used instead of answer() by commands with files, kernels or a terminal
 };
@@ -61,9 +61,9 @@ struct Command {
 /// The typed form of a command: "llmcalc train".
 std::string invocation(const Command& c);
 
-/// All options of a command: those that only it has, then those of the option table.
+/// All options of a command: options that no other command has, then options in the option table.
 std::vector<const Option*> options_of(const Command& command);
-/// The command's option with this flag; null if it has none.
+/// The command's option with this flag; null if it has no such option.
 const Option* option_of(const Command& command, std::string_view flag);
 
 /// Commands that need neither files nor a terminal.

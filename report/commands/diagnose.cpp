@@ -33,8 +33,7 @@ MemoryLog log_of(const Arguments& arguments) {
   return read_memory_log(text, where);
 }
 
-/// The half of the answer that the log covers: inference for a server's log; otherwise training unless --infer is
-/// given.
+/// The half of the answer that the log covers: inference for a server's log; otherwise training unless --infer is set.
 Parts half_of(const MemoryLog& log, const Arguments& arguments) {
   const bool server = log.is_of_server() && log.kind != MemoryLogKind::training;
   if (arguments.has("--train") && arguments.has("--infer"))
@@ -47,7 +46,8 @@ Parts half_of(const MemoryLog& log, const Arguments& arguments) {
   return diagnose_parts & ~(inference ? part::of_training : part::of_inference);
 }
 
-/// Whether the model's own formats agree with the log: the log names no format, or one with the same number of bits.
+/// Whether the model's own formats agree with the log: the log names no format, or a format with the same number of
+/// bits.
 bool has_formats_of(const ServerConfig& config, const ModelCard& model) {
   if (!model.weights || model.weights->plain()) return false;
   const DType own = (*model.weights)[model.arch.has_experts() ? Component::experts : Component::mlp];
@@ -55,7 +55,7 @@ bool has_formats_of(const ServerConfig& config, const ModelCard& model) {
   return !said || whole_bits(said->format()) == whole_bits(own.format());
 }
 
-/// Takes options that were not given from the log.
+/// Sets the options that the user did not specify to the values in the log.
 void give_said(Request& r, const ServerConfig& config, const Arguments& arguments, Notes& notes) {
   std::vector<std::string> unknown, given;
   const std::optional<WeightFormats> weights = served_weights(config, dtypes::bf16);
@@ -85,12 +85,12 @@ SoftwareCard software_of(const std::string& name, const std::string& version) {
   if (version.empty() || version.find_first_of("0123456789") > 1) return load_software(name);
   try {
     return load_software(name + "@" + version);
-  } catch (const InputError&) {  // the log's version is older than the first known one
+  } catch (const InputError&) {  // the log's version is older than the first known version
     return load_software(name);
   }
 }
 
-/// Takes the software from the log, unless it was given.
+/// Sets the software from the log, unless --software is set.
 void give_software(Request& r, const MemoryLog& log, Parts parts, const Arguments& arguments) {
   if (arguments.has("--software")) return;
   const bool infers = (parts & part::inference) != 0;
@@ -105,7 +105,7 @@ void give_software(Request& r, const MemoryLog& log, Parts parts, const Argument
   r.any_software = true;  // the log shows that the software ran the plan
 }
 
-/// Takes ranks from the log, except tensor-parallel ranks, which the user may give.
+/// Sets ranks from the log, except tensor-parallel ranks, which the user may specify.
 void give_ranks(Request& r, const ServerConfig& config, Notes& notes) {
   std::vector<std::string> unknown;
   const Layout of_log = served_layout(config, r.model.arch, r.layout, unknown);
@@ -136,7 +136,7 @@ std::optional<ModelCard> meant_card(const std::string& named, bool has_file_type
   }
 }
 
-/// The given model, or the preset that the log names; absent if there is neither.
+/// The model that MODEL or, without it, the log names; absent if neither names one.
 std::optional<ModelCard> model_of(const MemoryLog& log, const Arguments& arguments, Notes& notes) {
   if (!arguments.word("MODEL").empty()) return arguments.model();
   const std::string& named = log.server.config.model;

@@ -244,7 +244,7 @@ Output device_numbers(const Wanted& wanted, const HardwareCard& card) {
   return numbers(std::move(all), {}, head);
 }
 
-/// The meanings of a word. Throws InputError with the nearest quantities and words if there are none.
+/// The meanings of a word. For a word without a meaning, throws InputError with the nearest quantities and words.
 Output word_answer(const std::string& word) {
   if (const std::vector<Meaning> found = meanings(word); !found.empty()) return {meaning_report(found)};
   std::vector<std::string> known = known_words();

@@ -22,7 +22,7 @@ bool is_file(const std::string& name) {
   return std::filesystem::exists(name, ignored);
 }
 
-/// The name of a GGUF file: "./llama-3.1-8b-q4_k_m.gguf" for a preset, else as typed.
+/// The name of a GGUF file: "./llama-3.1-8b-q4_k_m.gguf" for a preset, otherwise as typed.
 std::string gguf_name(const Request& r, const std::string& typed) {
   const bool is_preset = find_builtin(builtin_models(), typed) != nullptr;
   const json::Value inputs = inputs_json(r);

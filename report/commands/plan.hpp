@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// The parts whose table options each subcommand takes.
+/// The parts whose table options each subcommand accepts.
 inline constexpr Parts plan_train_parts = part::training | part::step | part::model_flops | part::time | part::run |
                                           part::hardware | part::styles | part::full | part::records | part::launch;
 inline constexpr Parts plan_serve_parts = part::inference | part::fit | part::serving | part::time | part::hardware |

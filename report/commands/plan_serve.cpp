@@ -25,7 +25,7 @@
 namespace llmcalc {
 namespace {
 
-/// The layouts on one kind of device. If the request is impossible on it, there are no layouts, and `why` is the
+/// The layouts on one kind of device. If the device cannot run the request, `layouts` is empty, and `why` is the
 /// reason.
 struct Hardware {
   std::string name;
@@ -45,7 +45,7 @@ Request served_request(const Arguments& arguments) {
   return r;
 }
 
-/// Reads the names of --hardware. If there are several, leaves out hardware on which the request is impossible.
+/// Reads the names of --hardware. If there are several, omits hardware that cannot run the request.
 std::vector<Hardware> hardware_of(const Arguments& arguments, const std::vector<std::string>& names) {
   if (names.empty()) {
     const Request r = served_request(arguments);

@@ -37,7 +37,7 @@ namespace {
 
 constexpr const char* gpus_twice = "--gpus sets the GPU count, and --max-gpus searches for it; specify one of them";
 
-/// Sets the number of GPUs to the limit of --max-gpus, if given.
+/// Sets the number of GPUs to the value of --max-gpus, if that option is set.
 void read_gpus(Request& r, const Arguments& arguments) {
   const std::string most = arguments.text("--max-gpus");
   if (most.empty()) return;
@@ -67,7 +67,7 @@ std::size_t top_of(const Arguments& arguments) {
   return static_cast<std::size_t>(top);
 }
 
-/// Prepends a note that the plans use offload, if it was not requested.
+/// Prepends a note that the plans use offload, if the user did not request it.
 void note_offload(Report& report, const Request& r, const Arguments& arguments) {
   if (!r.plan.offload.any() || arguments.has("--offload")) return;
   report.notes.insert(report.notes.begin(),
@@ -86,7 +86,7 @@ bool holds_any(std::span<const OfNumber> numbers) {
   return std::any_of(numbers.begin(), numbers.end(), [](const OfNumber& n) { return !n.found.best.empty(); });
 }
 
-/// The best plans on a given number of GPUs.
+/// The best plans on a fixed number of GPUs.
 Output plan_number(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments,
                    Runner& runner) {
   const SearchResult found = search_with_offload(runner, r, space);
@@ -219,8 +219,8 @@ Request request_of_plan(const Arguments& arguments) {
   return r;
 }
 
-/// The plan to which --measured-tokens-per-s applies: the options in --measured-plan, all others as in the search, and
-/// the software of the search's estimates.
+/// The plan to which --measured-tokens-per-s applies: the options in --measured-plan, all other options as in the
+/// search, and the software of the search's estimates.
 Request measured_plan(const Arguments& arguments, const Request& searched) {
   std::vector<std::string> words = words_of(arguments.text("--measured-plan"));
   words.insert(words.begin(), arguments.word("MODEL"));
@@ -307,7 +307,7 @@ double least_value(const Rival& v, Seconds step) {
   }
 }
 
-/// Leaves out GPU counts that cannot meet the deadline, and the rival if none can.
+/// Removes GPU counts that cannot meet the deadline, and excludes the rival if no count remains.
 void drop_slow_numbers(Rival& v, Seconds least, std::optional<double> limit) {
   if (!limit) return;
   const Count most = v.space.gpus.back();
@@ -333,7 +333,7 @@ void refuse_if_all_slow(const std::vector<Rival>& rivals, double limit) {
                   count_text(*fastest->request.run.tokens), limit, fastest->name, least));
 }
 
-/// Searches the rivals in order of their bounds, and leaves out those whose bound exceeds the best offer.
+/// Searches the rivals in order of their bounds, and skips those whose bound exceeds the best offer.
 void search_rivals(std::vector<Rival>& rivals, std::optional<double> limit, Runner& runner) {
   std::vector<std::pair<double, Rival*>> order;
   for (Rival& v : rivals) {

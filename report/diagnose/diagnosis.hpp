@@ -32,8 +32,8 @@ struct BookedLog {
 /// A size that may be negative: "2.00 GiB", "-12.0 MiB".
 std::string signed_bytes(Bytes bytes, bool plus = false);
 
-/// Number of requests of max_model_len tokens that fit in a server's cache: as logged, else derived from the cache's
-/// tokens.
+/// Number of requests of max_model_len tokens that fit in a server's cache: as logged, otherwise derived from the
+/// cache's tokens.
 std::optional<double> concurrency_of(const ServerStart& s);
 /// Cache bytes per token, from the logged bytes and tokens.
 std::optional<double> logged_bytes_per_token(const ServerStart& s);

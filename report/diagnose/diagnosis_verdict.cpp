@@ -321,7 +321,7 @@ void add_server_notes(Notes& notes, const BookedLog& booked) {
                    s.config.sequences ? " (from the log)" : fmt::format(" ({} default)", program(s.server).title))});
 }
 
-/// Adds a note if the given device differs from the one in the log.
+/// Adds a note if the device of --hardware differs from the device in the log.
 void add_hardware_note(Notes& notes, const BookedLog& booked) {
   const DiagnosisQuestion& q = booked.asked;
   if (!q.hardware || q.log.kind == MemoryLogKind::summary) return;

@@ -46,7 +46,7 @@ EngineHost host_of(const Request& r, const ServerStart& s) {
           ranks(r.layout, Group::tensor), r.hardware ? *r.hardware : unknown};
 }
 
-/// Bytes of libraries: measured on this machine, else from logs of this version of vLLM.
+/// Bytes of libraries: as measured on this machine, otherwise from logs of this version of vLLM.
 Bytes libraries_of(const Request& r, const ServerStart& s) {
   const Bytes measured = process_bytes(r);
   return measured != Bytes() || s.server != LoggedServer::vllm ? measured : engine_terms(host_of(r, s)).libraries;
@@ -121,7 +121,7 @@ std::vector<PredictedShare> server_terms(const Request& r, const ServerStart& s)
   return all;
 }
 
-/// The term of the breakdown that includes `t`: `t` itself, a term that combines several, or all tensors.
+/// The term of the breakdown that includes `t`: `t` itself, a term that combines several terms, or all tensors.
 MemoryTerm standing_for(MemoryTerm t, const MemoryBooking& b) {
   if (b.term(t)) return t;
   const bool weights = t == MemoryTerm::weights, libraries = t == MemoryTerm::libraries;

@@ -20,8 +20,8 @@ struct PredictedShare {
 
 /// Whether some layer's cache does not grow with the sequence.
 bool has_bounded_cache(const Request& r);
-/// Limits from a server's log; else --prompt as the number of tokens per pass; else the defaults of the engine's
-/// version.
+/// Limits from a server's log. Where the log states none: --prompt as the number of tokens per pass, otherwise the
+/// defaults of the engine's version.
 EngineLimits server_limits(const Request& r, const ServerStart& s);
 
 /// Bytes by which the server pads expert weights; included in the prediction.

@@ -10,8 +10,8 @@ namespace llmcalc {
 struct ServerRemedies {
   std::string_view less;     ///< options that reduce the memory in use
   std::string_view loading;  ///< options that reduce the weights on a device
-  std::string_view request;  ///< options that make room for the longest request
-  std::string_view cache;    ///< options that give the cache more memory
+  std::string_view request;  ///< options that make the longest request fit
+  std::string_view cache;    ///< options that enlarge the cache
 };
 const ServerRemedies& remedies_of(LoggedServer s);
 

@@ -19,7 +19,7 @@ struct Definition {
   std::string_view convention = {};  ///< which parts the quantity includes and excludes
   std::string_view source = {};
   std::string_view wants = {};    ///< options or kind of model that the quantity requires, if the report may lack it
-  std::string_view verdict = {};  ///< how an answer in words follows from the number, if there is one
+  std::string_view verdict = {};  ///< how a verdict in words follows from the number; empty: no verdict
 
   std::string_view section() const { return path.substr(0, path.find('.')); }
   Subject about() const;

@@ -56,8 +56,8 @@ TimeWith<InferenceParameters> pass_time_with(S s, bool prompt) {
   };
 }
 
-/// Replaces "the same" in a meaning such as "the same: Hopper" with the full meaning of the nearest preceding card
-/// that has one.
+/// Replaces "the same" in a meaning such as "the same: Hopper" with the full meaning of the nearest preceding card that
+/// has a full meaning.
 std::string whole_meaning(std::span<const ParameterCard> cards, std::size_t i) {
   constexpr std::string_view same = "the same";
   const std::string_view meaning = cards[i].meaning;

@@ -195,7 +195,7 @@ Variant variant(const Definition& d, const ExampleCase& c, Formula f) {
   return {std::string(c.example().when), std::move(f), std::move(names)};
 }
 
-/// Each distinct formula once. `first`: only the first one.
+/// Each distinct formula once. `first`: only the first formula.
 std::vector<Variant> collected(const Definition& d, bool plans, bool first) {
   std::vector<Variant> all;
   for (const ExampleCase& c : cases()) {

@@ -23,8 +23,8 @@ struct Explanation {
 /// Absent if the report of this setting has no such row.
 std::optional<Explanation> explanation(const Setting& s, const Definition& d);
 
-/// The definitions for "memory.peak_bytes", "peak_bytes", "memory" or "all". Throws InputError for other names, with
-/// the nearest ones.
+/// The definitions for "memory.peak_bytes", "peak_bytes", "memory" or "all". Throws InputError, which lists the nearest
+/// names, for other names.
 std::vector<const Definition*> named(std::string_view quantity);
 bool is_quantity(std::string_view quantity);  ///< whether a path, a section or the last part of a path has this name
 

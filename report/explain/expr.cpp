@@ -29,7 +29,7 @@ std::string power(const std::string& factor, std::ptrdiff_t n) {
   return (is_quotient(factor) ? "(" + factor + ")" : factor) + "^" + std::to_string(n);
 }
 
-/// The factors in order of first appearance, with equal ones combined into a power.
+/// The factors in order of first appearance, with equal factors combined into a power.
 std::string product_of(const std::vector<std::string>& factors) {
   std::string s;
   for (auto f = factors.begin(); f != factors.end(); ++f) {

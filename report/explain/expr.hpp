@@ -1,6 +1,6 @@
 #pragma once
 /// A number that records its expression: textbook formulas compute with it as with fractions, and its text is the
-/// formula. Combines like terms, puts integer factors first, and omits neutral zeros and ones.
+/// formula. Combines like terms, writes integer factors first, and omits neutral zeros and ones.
 
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ class Expr {
   friend Expr ceil(const Expr& a);
   friend Expr min(const Expr& a, const Expr& b);
   friend Expr max(const Expr& a, const Expr& b);
-  /// The quotient a/b if it is an integer, else ceil(a/b).
+  /// The quotient a/b if it is an integer, otherwise ceil(a/b).
   friend Expr quotient_up(const Expr& a, const Expr& b);
 
  private:

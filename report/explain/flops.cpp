@@ -47,7 +47,7 @@ Expr over_pairs(S s, const Width& width, AttentionFlops convention, bool local =
            });
   });
 }
-/// FLOPs of the indexers' scores, for all keys or for the chosen ones.
+/// FLOPs of the indexers' scores, for all keys or only for the chosen keys.
 Expr index_scores(S s, AttentionFlops convention, bool chosen, bool packed = true) {
   return over_documents(s, packed, [&](const Expr& tokens) {
     return textbook::over_parts(n(s), [&](const textbook::Sizes<Expr>& part) {

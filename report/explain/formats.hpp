@@ -10,8 +10,8 @@ namespace llmcalc::explain {
 /// The symbol p: bytes per element in the compute format.
 Expr compute_bytes(const Setting& s);
 
-/// Weight bytes of one rank, whose parameter count is at `path`: p_w*N_T if every weight takes the same number of
-/// bytes, else summed over matrices. Formats that differ between components, or from the plan's, appear as numbers.
+/// Weight bytes of one rank, whose parameter count is at `path`: p_w*N_T if all weights have the same number of bytes,
+/// otherwise a sum over matrices. Formats that differ between components, or from the plan's, appear as numbers.
 Formula weight_bytes(const Setting& s, const WeightFormats& in, std::string_view path);
 
 /// The cache's format as symbols: p_kv, b_kv, ...

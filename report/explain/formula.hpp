@@ -31,7 +31,7 @@ struct Terms {
 /// whose symbols the body uses.
 struct Formula {
   std::string expression;
-  std::vector<Symbol> own = {};   ///< symbols specific to this formula; the others are in the vocabulary
+  std::vector<Symbol> own = {};   ///< symbols specific to this formula; all other symbols are in the vocabulary
   std::vector<Terms> terms = {};  ///< terms of sum(), if present
 };
 

@@ -10,8 +10,8 @@ namespace llmcalc::explain {
 class ModuleFormulas {
  public:
   ModuleFormulas(const Setting& s, Count ranks);
-  /// Parameters of one module: all; those replicated on every rank and used only for its tokens; those used only for
-  /// its heads.
+  /// Parameters of one module: all of them; parameters replicated on every rank and used only for its tokens;
+  /// parameters used only for its heads.
   Expr parameters() const;
   Expr parameters_for_tokens() const;
   Expr parameters_for_heads() const;

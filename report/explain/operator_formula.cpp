@@ -160,7 +160,7 @@ class Writer {
   textbook::ProductSizes<Expr> sizes(const Linear& s) {
     return {rows(s.rows), letter("in", "elements per token", s.in), letter("out", "output elements per token", s.out)};
   }
-  /// Symbols for the parts that the format has; 0 for the others.
+  /// Symbols for the parts that the format has; 0 for parts that it lacks.
   textbook::FormatSizes<Expr> scaled(const Format& f) {
     const auto some = [&](const char* name, const char* meaning, const Fraction& value) {
       return value == Fraction(0) ? Expr(0) : letter(name, meaning, value);

@@ -11,7 +11,7 @@ Formula component(S s) {
   return {textbook::parameters_of(s.arch(), s.sizes(), c).text()};
 }
 Expr all_of_them(S s) { return s.quantity("N", "parameters.total"); }
-/// All parameters except the experts to which a token is not routed, for a given number of active experts.
+/// All parameters except the experts to which a token is not routed, for a specific number of active experts.
 Formula visiting(S s, const Expr& visited) {
   return {(all_of_them(s) - textbook::idle_parameters(s.arch(), s.sizes(), visited)).text()};
 }

@@ -35,8 +35,8 @@ std::vector<std::string> groups(const std::string& text) {
   return all;
 }
 
-/// The group that saves the most characters if it is replaced by a name; excludes short groups and those over the terms
-/// of a sum.
+/// The group that saves the most characters if a name replaces it; excludes short groups and groups with indexed
+/// symbols of a sum.
 std::string best_group(const std::string& text) {
   std::string best;
   std::size_t most = 0;

@@ -70,12 +70,12 @@ bool is_limited(const Setting& s, const Op& op, const Cost& c, Limited which) {
 Rates rates_of(const Setting& s, bool bound) {
   return bound ? bound_rates(s.device(), s.plan()) : estimated_rates(s.device(), s.plan());
 }
-/// Whether the blocks' matmuls use a format and a peak that differ from those of all other matmuls.
+/// Whether the blocks' matmuls use a different format, with a different peak, from all other matmuls.
 bool is_mixed(const Setting& s) { return rates_of(s, true).mixed(); }
 
 bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total() == 0; }
 
-/// A term per operator with values(run, cost); no term if these are empty.
+/// A term per operator with values(run, cost); no term if the values are empty.
 template <typename Values>
 Terms operators(const Setting& s, const TimedPass& pass, std::vector<Symbol> symbols, const Values& values) {
   MergedTerms t(std::move(symbols));
@@ -228,7 +228,7 @@ Terms ring_collectives(const Setting& s, const TimedPass& pass) {
   return t.terms();
 }
 
-/// Collectives over any levels, with the time of each.
+/// Collectives over any link levels, each with its time.
 Terms timed_collectives(const Setting& s, const TimedPass& pass, Part part, bool bound) {
   MergedTerms t({{"n_j", "calls of a collective", ""},
                  {"M_j", "message size, bytes", ""},

@@ -1,5 +1,5 @@
 #pragma once
-/// Times as sums over operators. The terms are those of the roofline, with the FLOPs and bytes that --ops lists.
+/// Times as sums over operators. The terms are the roofline's terms, with the FLOPs and bytes that --ops lists.
 
 #include "calc/cost/cost.hpp"
 #include "report/explain/formula.hpp"

@@ -43,7 +43,7 @@ class Setting {
   bool tensor_parallel() const { return ranks(layout(), Group::tensor) > 1; }
   const Cluster& cluster() const { return request().hardware->cluster; }
   const Device& device() const { return request().hardware->cluster.device; }
-  /// The model's sizes as symbols. rank_sizes(): those of one tensor-parallel rank.
+  /// The model's sizes as symbols. rank_sizes(): the sizes on one tensor-parallel rank.
   const textbook::Sizes<Expr>& sizes() const { return sizes_; }
   const textbook::Sizes<Expr>& rank_sizes() const { return rank_sizes_; }
   /// The sizes of a training rank, including the vocabulary rows that its software adds as padding.
@@ -63,7 +63,7 @@ class Setting {
   const WholeRun& run() const { return *serving_.run(); }
   bool estimated() const { return has_estimate(device(), plan()); }
 
-  /// A quantity with its own explanation, as a symbol.
+  /// A quantity that has an explanation of its own, as a symbol.
   Expr quantity(const char* letter, std::string_view path) const;
   /// The symbols S and B in training.
   Expr seq() const { return {"S", plan().seq}; }

@@ -161,7 +161,7 @@ constexpr LayerSize layer_sizes[] = {
     {"n_z", "learned log-decays of the recurrence"},
     {"c_h", "tokens per chunk of the recurrence's kernels"},
 };
-/// The meaning of a symbol of one of Arch::mlps: L_x, F_x and so on; empty for others.
+/// The meaning of a symbol of one of Arch::mlps: L_x, F_x and so on; empty for other symbols.
 std::string mlp_meaning(std::string_view name) {
   const bool one = name.size() == 3 && textbook::mlp_letters.find(name[2]) != std::string_view::npos;
   if (one && name.starts_with("L_")) return "layers with an MLP of width F_" + std::string(name.substr(2));

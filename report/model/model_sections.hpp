@@ -17,9 +17,9 @@ Section kv_cache_section(const Request& r);
 
 /// Caveats from the model, the hardware and the plan.
 Notes notes(const Request& r);
-/// The note on the formats in which matmuls run, if they differ from the weights' own; else empty.
+/// The note on the formats in which matmuls run; empty if these are the weights' formats.
 Note formats_of_matmuls(const Request& r);
-/// The formats of weights, and their origin unless the user gave them: "mxfp4 (experts), bf16: the checkpoint's".
+/// The formats of weights, and their origin unless the user set them: "mxfp4 (experts), bf16: the checkpoint's".
 std::string weights_text(const Request& r);
 /// The ranks that store vision and audio encoders.
 std::string media_encoder_place(const Plan& plan);

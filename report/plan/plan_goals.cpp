@@ -92,7 +92,8 @@ std::string why_best(const Request& r, const Space& space) {
   return (r.run.tokens ? of_run : words)[static_cast<std::size_t>(space.objective)];
 }
 
-/// Ratio of a run's objective to a step's: the number of steps, given --tokens.
+/// Ratio of a run's objective to a step's: the number of steps over --tokens; 1 without --tokens, or if the objective
+/// is memory.
 double times_of_run(const Request& r, const Space& space) {
   if (!r.run.tokens || space.objective == Objective::memory) return 1;
   return real(*r.run.tokens) / real(mul(space.plan.global_batch, space.plan.seq));

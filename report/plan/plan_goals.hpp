@@ -44,7 +44,7 @@ struct Rival {
   std::string name;
   Request request{};
   Space space{};
-  std::string left_out{};  ///< reason for leaving it out; empty if it is compared
+  std::string left_out{};  ///< reason for excluding it; empty if it is compared
   Offer offer{};
   double least_days = 0;  ///< lower bound on the days of the run with the most GPUs; 0: not computed
 };

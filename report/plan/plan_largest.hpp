@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Quantity that --largest maximizes. Throws InputError if that option, or an incompatible one, is given.
+/// Quantity that --largest maximizes. Throws InputError if that option or an incompatible option is set.
 LargestQuestion largest_question(const Request& r, std::string_view text);
 
 /// The request with the value found, as if it had been typed.

@@ -97,8 +97,8 @@ std::string grown_text(const GrownTerm& t) {
   return fmt::format("{} +{}", memory_term_names[static_cast<std::size_t>(t.term)], bytes_text(t.by));
 }
 
-/// What a plan exceeds and by how much: "exceeds memory by 1.2 GiB"; in a pipeline "stage 1 exceeds memory by 1.2
-/// GiB"; for host memory "host memory is exceeded by 1.2 GiB".
+/// The limit that a plan exceeds, and the excess: "exceeds memory by 1.2 GiB"; in a pipeline "stage 1 exceeds memory by
+/// 1.2 GiB"; for host memory "host memory is exceeded by 1.2 GiB".
 std::string too_large_text(const Neighbor& n) {
   const std::string over = bytes_text(n.over);
   if (n.on_host) return fmt::format("host memory is exceeded by {}", over);
@@ -106,7 +106,7 @@ std::string too_large_text(const Neighbor& n) {
                                         : fmt::format("stage {} exceeds memory by {}", n.plan.fullest + 1, over);
 }
 
-/// Why a plan ranks below a smaller one that is slower by less than 1 %: "0.4 % faster, but needs 2.1 GiB more".
+/// Why a plan ranks below a smaller plan that is slower by less than 1 %: "0.4 % faster, but needs 2.1 GiB more".
 std::string near_tie_text(const Neighbor& n, const Space& space, const Found& best) {
   const Candidate& c = n.plan.found.candidate;
   if (space.process_fits && !space.process_fits(space, c, n.plan.found.peak))

@@ -133,7 +133,7 @@ std::string reason_text(const Rival& r) {
   return reason.starts_with(r.name + " ") ? reason.substr(r.name.size() + 1) : reason;
 }
 
-/// Adds the hardware that was left out, by reason: "omitted: price unknown: a10, a30, a40 and 70 more; ...".
+/// Adds the excluded hardware, by reason: "omitted: price unknown: a10, a30, a40 and 70 more; ...".
 void add_left_out(Report& report, std::span<const Rival> rivals) {
   Grid g{.key = "left_out", .title = "", .columns = {}, .rows = {}};
   std::map<std::string, std::vector<std::string>> by_reason;

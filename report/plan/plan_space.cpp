@@ -135,7 +135,7 @@ constexpr std::array all_degrees{Degree{"--tp", &Fixed::tp},         Degree{"--c
                                  Degree{"--ep", &Fixed::ep},         Degree{"--pp", &Fixed::pp},
                                  Degree{"--chunks", &Fixed::chunks}, Degree{"--micro-batch", &Fixed::micro_batch}};
 
-/// The obstacle to plans with the given degrees and all other degrees at 1.
+/// The obstacle to plans with the specified degrees and all other degrees at 1.
 std::string obstacle_text(const Request& r, Count gpus) {
   Request one = r;
   const Count replica = replica_devices(r.layout);
@@ -151,7 +151,7 @@ std::string obstacle_text(const Request& r, Count gpus) {
   return "no layout satisfies all given options";
 }
 
-/// Values of a degree with which some plan is possible, with all other options as given: "--tp 1, 2 or 4".
+/// Values of a degree with which some plan is possible, with all other options unchanged: "--tp 1, 2 or 4".
 std::string possible_values(const Space& space, const Degree& d) {
   std::vector<Count> values;
   Space one = space;

@@ -120,7 +120,7 @@ std::string number_text(const Row& row) {
   return row.unit == Unit::parameters ? short_text(row.value, row.unit) : human_text(row.value, row.unit);
 }
 
-/// The first line of a row. Text that does not fit is left out with its separator.
+/// The first line of a row. Text that does not fit is omitted together with its separator.
 std::string first_line(const std::string& line, std::size_t columns) {
   std::string first = broken(line, columns)[0];
   const std::size_t last = first.find_last_not_of(first.size() < line.size() ? " ,;:" : " ");

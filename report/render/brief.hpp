@@ -5,7 +5,7 @@
 
 namespace llmcalc {
 
-/// At most Brief::lines lines on a screen of 80 columns, if the verdict leaves room. Precondition: the report has a
+/// At most Brief::lines lines on a screen of 80 columns, unless the verdict is longer. Precondition: the report has a
 /// brief.
 std::string brief_text(const Report& report, const Screen& screen);
 

@@ -9,7 +9,7 @@ namespace {
 
 using PathCells = std::vector<std::pair<std::string, std::string>>;  // path and text
 
-/// The table of measurement rows, else the first table in text output.
+/// The table of measurement rows or, without it, the first table in text output.
 const Grid* listed(const Report& r) {
   const auto has_rows = [](const Grid& g) { return g.json.is_array() && !g.json.empty(); };
   for (const Grid& g : r.grids)

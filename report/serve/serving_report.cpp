@@ -206,7 +206,7 @@ void add_price_finding(Report& report, const Request& r, const ServingRun& run, 
   report.verdict.push_back({"price", prices_text(*p)});
 }
 
-/// Time and cost of a given number of requests.
+/// Time and cost of a fixed number of requests.
 void add_job_finding(Report& report, const Request& r, const Served& s) {
   if (!r.gave("--num-requests") && r.serving.log.empty()) return;
   const std::optional<double> usd = price_of(r);
@@ -222,7 +222,7 @@ Count mean_tokens(const ServingTraffic& traffic) {
   return static_cast<Count>(mean.prompt + mean.generate + 0.5);
 }
 
-/// Adds the values in effect for options that were not given.
+/// Adds the values in effect for options that were not specified.
 void put_effective(json::Value& inputs, const Request& r, const ServingTraffic& traffic) {
   if (r.serving.log.empty()) inputs["num_requests"] = traffic.requests.requests.size();
   if (r.hardware->watts > 0 && !r.run.watts) inputs["watts"] = r.hardware->watts;

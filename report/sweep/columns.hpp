@@ -34,7 +34,7 @@ const json::Value* value_at(const json::Value& object, std::string_view path);
 
 /// Checks the paths of --columns against one answer in JSON (null: no answer) and the keys of all answers. Throws
 /// InputError for an unknown path (naming the nearest known one), for the path of an object or list, and for a path
-/// given twice.
+/// listed twice.
 void check_columns(const std::vector<std::string>& paths, const Question* question, std::string_view command,
                    const json::Value& answer);
 

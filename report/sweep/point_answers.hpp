@@ -1,5 +1,5 @@
 #pragma once
-/// Computes the rows of a sweep, one point at a time. The values equal those of the command's --json.
+/// Computes the rows of a sweep, one point at a time. The values equal the values in the command's --json output.
 
 #include <optional>
 #include <string>

@@ -61,7 +61,7 @@ void try_value(const SweepPoints& points, const ModelCard& model, const SweepAxi
   give(r, *axis.option(), axis.text(index));
 }
 
-/// The error message for a value that is invalid for every model; empty if any model takes it.
+/// The error message for a value that is invalid for every model; empty if any model accepts it.
 std::string why_invalid(const SweepPoints& points, const std::vector<ModelCard>& models, const SweepAxis& axis,
                         Count i) {
   std::string why;
@@ -97,7 +97,7 @@ void check_values(const SweepPoints& points) {
 
 constexpr std::array without_rows{"--require-fit", "--stages", "--ops"};
 
-/// Throws InputError for an option that the command does not take, or for one that does not affect the rows.
+/// Throws InputError for an option that the command does not accept, or for one that does not affect the rows.
 void check_option(const Command& command, const Option& o) {
   if (std::find(without_rows.begin(), without_rows.end(), o.flag) != without_rows.end())
     throw InputError(fmt::format("{} has no effect on the rows of a sweep; omit it", o.flag));

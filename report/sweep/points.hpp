@@ -55,7 +55,7 @@ struct SweepPoints {
 /// Commands that a sweep can repeat.
 std::vector<std::string> swept_commands();
 
-/// Reads "sweep COMMAND MODEL OPTIONS". Throws InputError for options that the command does not take and for values
+/// Reads "sweep COMMAND MODEL OPTIONS". Throws InputError for options that the command does not accept and for values
 /// that are invalid for every model.
 SweepPoints read_points(const Arguments& arguments);
 

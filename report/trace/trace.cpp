@@ -18,8 +18,8 @@ namespace {
 /// Whole nanoseconds, so that rounding does not make consecutive events overlap.
 std::int64_t nanoseconds(Seconds s) { return std::llround(1e9 * s.value); }
 
-/// Chunk and micro-batch of a slot, counted from 1, including those of a backward pass that overlaps with the forward
-/// pass.
+/// Chunk and micro-batch of a slot, counted from 1, including the chunk and micro-batch of a backward pass that
+/// overlaps with the forward pass.
 std::string arguments(const Task& t) {
   std::string s = fmt::format("{{\"chunk\":{},\"micro_batch\":{}", t.chunk + 1, t.micro_batch + 1);
   if (t.kind == TaskKind::forward_and_backward)

@@ -13,7 +13,8 @@ Bytes most_on_host(const Request& r);
 /// against. Empty if the plan needs no host memory or has been checked.
 Note host_memory_note(const Request& r, Bytes per_gpu);
 
-/// A note that the host's updates count as 0 s, if its memory bandwidth is unknown; else empty.
+/// A note that optimizer updates on the host count as 0 s because its memory bandwidth is unknown; empty if the
+/// bandwidth is known or the host does no updates.
 Note host_updates_note(const Request& r);
 
 }  // namespace llmcalc

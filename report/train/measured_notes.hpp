@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Adds the note about the measured scale, if there is one.
+/// Adds the note about the measured scale, if the request has one.
 void note_measured_scale(const TrainingAnswer& a, Report& report);
 
 /// Prepends a note to a report of plans if the best plan's rescaled throughput exceeds the devices' peak.

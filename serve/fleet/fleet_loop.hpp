@@ -14,7 +14,7 @@ namespace llmcalc {
 class FleetLoop {
  public:
   FleetLoop(const RequestTraffic& traffic, const ServerWatch& watch);
-  /// Adds a fleet. The first takes arrivals; a second takes the requests that leave the first.
+  /// Adds a fleet. The first receives arrivals; a second receives the requests that leave the first.
   void add(const Fleet& fleet, const PassTimes& times, const CacheTransfer& from_here = {});
   ServerRun run();
 
@@ -56,7 +56,7 @@ class FleetLoop {
   const ServerWatch& watch_;
   Arrivals arrivals_;
   std::deque<Pool> pools_;
-  std::vector<Server*> servers_;  ///< of all pools, by replica
+  std::vector<Server*> servers_;  ///< servers of all pools, by replica
   std::priority_queue<Traveling, std::vector<Traveling>, std::greater<>> traveling_;
   std::priority_queue<PassesEnd, std::vector<PassesEnd>, std::greater<>> ends_;  ///< ends of the replicas' passes; may
                                                                                  ///< contain outdated entries

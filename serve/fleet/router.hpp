@@ -24,7 +24,7 @@ class Router {
   std::vector<Count> loads_;  ///< requests waiting or in progress, by replica
   std::size_t next_ = 0;
   std::vector<std::size_t> of_session_;              ///< last replica of each session, plus 1; 0: unknown
-  std::vector<std::vector<std::size_t>> of_prefix_;  ///< replicas that have had each prefix and are assumed to keep it
+  std::vector<std::vector<std::size_t>> of_prefix_;  ///< replicas assumed to cache each prefix because they have had it
 };
 
 }  // namespace llmcalc

@@ -8,24 +8,24 @@ namespace llmcalc {
 
 class PassSeries {
  public:
-  static constexpr Count most = Count{1} << 40;  ///< passes
+  static constexpr Count most = Count{1} << 40;  ///< maximum number of passes
 
   PassSeries() = default;
-  /// The first pass has `work`, each later pass `growth` more decoding core work. Precondition: the times have no
+  /// The first pass has `work`; each later pass has `growth` more decoding core work. Precondition: the times have no
   /// measured cores.
   PassSeries(const PassTimes& times, const PassWork& work, const CoreGrowth& growth);
   /// Duration of the first `n` passes, 1 to `most`.
   Ticks passes(Count n) const;
 
  private:
-  /// Passes in which the same line gives the time of the decoding cores of one reach.
+  /// Passes in which the same line determines the time of the decoding cores of one reach.
   struct Piece {
     Count begin, end;   ///< the passes, `end` excluded
     Ticks time, slope;  ///< duration of the cores in the first of these passes, and its growth per pass
   };
   void add(const CoreTimes& cores, const CoreWork& work, const CoreWork& growth);
 
-  Ticks each_ = 0;   ///< time of everything except decoding cores, per pass
+  Ticks each_ = 0;   ///< time of a pass except its decoding cores
   Ticks first_ = 0;  ///< duration of the first pass
   InplaceVector<Piece, reach_kinds * CoreTimes::capacity> pieces_;
 };

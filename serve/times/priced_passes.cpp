@@ -183,8 +183,8 @@ class RowPricer {
         state_(with_batch(plan, 1).kv_cache ? state_seconds(arch, with_batch(plan, 1), layout, cluster.device) : 0) {}
 
   double state() const { return pace_.layers * state_; }
-  /// Seconds of everything except attention cores, heads, sharded experts, and the state of linear attention, which is
-  /// counted per sequence.
+  /// Seconds of all operators except attention cores, heads, sharded experts, and the state of linear attention, which
+  /// is counted per sequence.
   double rows(Count n) const {
     const Prices p = of_rows(n);
     return beside(p, n) + pace_.layers * (layers(p, n) - expert_part(n) + adapters(n)) + sends(p);
@@ -232,8 +232,8 @@ class RowPricer {
     const Step step = with_modules(decode_step(plan, 1), modules);
     return price_without_cores(arch_, plan, layout_, cluster_.device, step, cores);
   }
-  /// Seconds of everything outside the model's layers except heads: the embedding, MTP modules, the engine's overhead
-  /// per pass. In a prompt pass, each head runs over one row.
+  /// Seconds of all work outside the model's layers except heads: the embedding, MTP modules, the engine's overhead per
+  /// pass. In a prompt pass, each head runs over one row.
   double beside(const Prices& p, Count n) const {
     if (is_recorded(n)) return time(p, is_body_beside_layers);
     const double modules = plan_.mtp > 0 ? static_cast<double>(plan_.mtp) * module_head(1) : 0;

@@ -15,7 +15,7 @@ Count nearest(double x) { return static_cast<Count>(std::floor(x + 0.5)); }
 /// Shares of passes by number of chunks.
 using ChunkShares = std::vector<std::pair<Count, double>>;
 
-/// The two integers around a mean, with shares that give this mean.
+/// The two integers around a mean, with shares that result in this mean.
 ChunkShares around(double mean) {
   const double below = std::floor(mean), part = mean - below;
   const auto n = static_cast<Count>(below);
@@ -23,7 +23,7 @@ ChunkShares around(double mean) {
   return {{n, 1 - part}, {n + 1, part}};
 }
 
-/// Distribution of the maximum of `ranks` Poisson variates with the given mean; values above `most` count as `most`.
+/// Distribution of the maximum of `ranks` Poisson variates with this mean; values above `most` count as `most`.
 ChunkShares most_of_ranks(double mean, double ranks, Count most) {
   ChunkShares all;
   double one = elementary::exp(-mean), up_to = one, before = 0;
@@ -46,8 +46,8 @@ class SteadyRank {
     decodes_ = (load.generate - 1) / expected_tokens(rules_.speculation);
   }
 
-  /// The number of passes that process a request's prompt, with `decoding` concurrent sequences; `passes`: the whole
-  /// request.
+  /// The number of passes that process a request's prompt, with `decoding` concurrent sequences. passes(): all passes
+  /// of the request.
   double chunks(double decoding) const { return new_tokens() / chunk(decoding, new_tokens()); }
   double passes(double decoding) const { return chunks(decoding) + decodes_; }
   double decodes() const { return decodes_; }
@@ -71,7 +71,7 @@ class SteadyRank {
     return (decodes_ * time(1, 0) + chunks(0) * time(0, 1)) / passes(0);
   }
 
-  /// Number of blocks held by requests in progress at the given rate, excluding blocks of a shared prefix.
+  /// Number of blocks held by requests in progress at this rate, excluding blocks of a shared prefix.
   double held(double rate, double capacity, double places) const {
     const double pass = pass_seen(rate, capacity, places), n = rate * pass * decodes_;
     const auto shared = static_cast<double>(shared_blocks(rules_, load_.shared));
@@ -158,7 +158,7 @@ class SteadyRank {
     if (!apart()) return time(decoding, slowest(decoding, chunks), rows, prompt);
     return time(decoding, {{0, 1}}, rows, prompt) + time(0, slowest(0, chunks), rows, prompt);
   }
-  /// Like time() above, for a given distribution of chunks. `rows`: mean rows per rank.
+  /// Like time() above, for a specific distribution of chunks. `rows`: mean rows per rank.
   double time(double decoding, const ChunkShares& chunks, double rows, double prompt) const {
     double mean = 0;
     for (const auto& [n, of_n] : around(decoding))
@@ -209,8 +209,8 @@ class SessionRank {
     l.cached = std::min(l.cached, load_.prompt - 1);
     return l;
   }
-  /// The fraction of turns that find their history in the cache at the given rate: a fixed point, found by iteration
-  /// from 1 down. Absent if requests in progress fill the cache or the rate exceeds the limits on passes.
+  /// The fraction of turns that find their history in the cache at this rate: a fixed point, found by iteration from 1
+  /// down. Absent if requests in progress fill the cache or the rate exceeds the limits on passes.
   std::optional<double> kept(double rate) const {
     constexpr int steps = 200;
     constexpr double still = 1e-4;
@@ -274,7 +274,7 @@ AtCapacity at_capacity_of(const Fleet& fleet, const PassTimes& times, const Stea
   return at;
 }
 
-/// Number of requests that begin in a pass at the given rate; at most `most`.
+/// Number of requests that begin in a pass at this rate; at most `most`.
 double begun_at(const SteadyRank& rank, double rate, double most) {
   double low = 0, high = most;
   for (int i = 0; i < 60; ++i) {

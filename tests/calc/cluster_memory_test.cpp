@@ -148,7 +148,7 @@ TEST_CASE("in a pipeline, ZeRO-2 keeps a stage's full gradients until their redu
   CHECK(stages(c).all[0].memory.buckets == Bytes(4 * (2 * table + norm)));
 }
 
-TEST_CASE("gradients of experts without replicas are not put in a pipeline's gradient buckets", "[cluster][memory]") {
+TEST_CASE("gradients of experts without replicas are not in a pipeline's gradient buckets", "[cluster][memory]") {
   ClusterCase c{even_moe(), {}, {.ep = 4, .pp = 2, .dp = 4, .zero = Zero::gradients}, any_links};
   c.arch.layers = 4;
   c.arch.moe.layers = LayerSet::all(4);

@@ -85,7 +85,7 @@ TEST_CASE("pooled keys are cached per group, and window keys only up to the wind
 }
 
 // Keys and gates of 16 values each for 4 tokens of two overlapping groups, or of 8 each for 4 tokens of one.
-TEST_CASE("buffered inputs of the next pooled key take memory in addition to the cache", "[memory][compressed]") {
+TEST_CASE("buffered inputs of the next pooled key use memory in addition to the cache", "[memory][compressed]") {
   const Pricing p{.phase = Phase::decode, .cached = true};
   const CacheRow overlapping = cache_row(Pool{1, 1, 8, 16, 2}, p), alone = cache_row(Pool{1, 1, 8, 8, 4}, p);
   CHECK(overlapping.open == Bytes(2 * 2 * 16 * 4));

@@ -310,7 +310,7 @@ TEST_CASE("the incoming block of a ring, or the gathered keys and values, are li
   Pricing p;
   p.cached = false;
   const auto high = [&](ContextMethod m) { return liveness(first_block(a, training, over(4, m)), p, input); };
-  OpList local = first_block(a, training, over(4, ContextMethod::ring));  // a ring whose blocks take no memory
+  OpList local = first_block(a, training, over(4, ContextMethod::ring));  // a ring whose blocks use no memory
   for (Op& op : local)
     if (Attention* core = std::get_if<Attention>(&op.shape)) core->ring = false;
   const Liveness none = liveness(local, p, input), ring = high(ContextMethod::ring),

@@ -37,7 +37,7 @@ Attention core(Count queries, Count past, Reach reach = {}) {
 
 }  // namespace
 
-TEST_CASE("a matmul takes two FLOPs per weight and row, and twice as many backward", "[cost]") {
+TEST_CASE("a matmul costs two FLOPs per weight and row, and twice as many in backward", "[cost]") {
   const Shape s = Linear{.rows = 3, .in = 5, .out = 7, .bias = true};
   const Cost f = forward(s, train), b = backward(s, train);
   CHECK(f.model == Flops(2 * 3 * 5 * 7));
@@ -77,7 +77,8 @@ TEST_CASE("all but top_k experts are inactive, and Adafactor factors each expert
   CHECK(l.factored == 11 * (5 + 7 + 7));
 }
 
-TEST_CASE("the expected number of active experts grows with the tokens from top_k to all experts", "[cost]") {
+TEST_CASE("the expected number of active experts grows with the number of tokens, from top_k to all experts",
+          "[cost]") {
   CHECK(groups_touched(8, 2, 1) == Approx(2));
   CHECK(groups_touched(8, 2, 2) == Approx(2 + 2 * 6.0 / 8));
   CHECK(groups_touched(8, 8, 1) == Approx(8));
@@ -119,7 +120,7 @@ TEST_CASE("attention pairs match a brute-force count for every window and past l
         for (Count i = 1; i <= queries; ++i) {
           const Count seen = past + i, most = window == 0 ? past + queries : window;
           exact += std::min(seen, most);
-          growing += seen <= most ? 1 : 0;  // causal_half: half a pair less for each row that still grows
+          growing += seen <= most ? 1 : 0;  // causal_half: half a pair less for each row longer than the row before it
           full += std::min(past + queries, most);
         }
         CHECK(twice_pairs(queries, past, {window}, AttentionFlops::causal_exact) == 2 * exact);
@@ -156,7 +157,7 @@ TEST_CASE("chunks of 8192 score half as many pairs as a window of 8192 at 131,07
   CHECK(twice_pairs(131072, 0, {8192}, AttentionFlops::causal_exact) == 8192 * 8193 + 2 * 122880 * 8192);
 }
 
-TEST_CASE("an attention core takes four FLOPs per pair, head and channel", "[cost]") {
+TEST_CASE("an attention core costs four FLOPs per pair, head and channel", "[cost]") {
   Pricing p = train;
   const Shape s = core(4, 0);
   CHECK(forward(s, p).model == Flops(4 * 6 * 5 * 16));

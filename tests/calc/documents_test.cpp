@@ -64,7 +64,7 @@ TEST_CASE("packing one document changes no cost, and one-token documents attend 
   CHECK(least.executed == 64 * by_token.executed);
 }
 
-TEST_CASE("packed documents take the FLOPs of separate sequences and the memory of one sequence", "[documents]") {
+TEST_CASE("packed documents cost the FLOPs of separate sequences and use the memory of one sequence", "[documents]") {
   for (const Arch& a : {even(), even_latent(), even_moe()}) {
     Plan each = plan(16);
     each.micro_batch = each.global_batch = 8;

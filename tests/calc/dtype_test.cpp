@@ -25,7 +25,7 @@ constexpr Block blocks[] = {{"q4_0", 32, 18},   {"q4_1", 32, 20},    {"q5_0", 32
 
 }  // namespace
 
-TEST_CASE("a format's block takes its stated number of bytes, and a partial block counts in full", "[cost][dtype]") {
+TEST_CASE("a format's block has its stated number of bytes, and a partial block counts in full", "[cost][dtype]") {
   for (const Block& b : blocks) {
     CAPTURE(std::string(b.format));
     CHECK(bytes(b.format, 1, b.weights) == b.bytes);
@@ -36,7 +36,7 @@ TEST_CASE("a format's block takes its stated number of bytes, and a partial bloc
   CHECK(bytes("q4_k", 3, 1) == 3 * 144);
 }
 
-TEST_CASE("a value in a plain format takes the format's bit width", "[cost][dtype]") {
+TEST_CASE("a value in a plain format has the format's number of bits", "[cost][dtype]") {
   for (const auto& [name, bits] :
        {std::pair{"fp64", 64}, {"fp32", 32}, {"tf32", 32}, {"fp16", 16}, {"bf16", 16}, {"fp8", 8}, {"int4", 4}}) {
     CHECK(bytes(name, 7, 16) == 7 * 16 * bits / 8);

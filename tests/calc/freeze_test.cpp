@@ -106,7 +106,7 @@ TEST_CASE("a head tied to the token embedding is frozen with it", "[freeze]") {
   const Count table = a.vocabulary * a.hidden;
   CHECK(trained(a, frozen({.parts = FreezePart::embedding})).memory.trained == parameters(a).total - table);
   const Plan p = frozen({.parts = FreezePart::embedding});
-  // The head's weight-gradient matmul drops out.
+  // The head's weight-gradient matmul is omitted.
   CHECK(training_flops(a, whole()).backward - training_flops(a, p).backward >= product_of(a, p, FreezePart::head));
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("no backward pass runs below the lowest trained layer", "[freeze]") {
     const Flops layer((w.linear + w.core).value / 8);
     const auto backward = [&](const Frozen& f) { return training_flops(a, frozen(f)).backward; };
     // In the lowest trained layer the matmuls that read its normed input (queries, keys, values, or the latent rows)
-    // pass a gradient to the norm, so no matmul of a trained layer drops out.
+    // pass a gradient to the norm, so no matmul of a trained layer is omitted.
     for (const Count n : {1, 3, 7}) CHECK(backward({}) - backward(lower(n)) == 2 * n * layer);
     CHECK(backward({.layers = LayerSet::all(3)}) ==
           backward({}) - Flops(w.linear.value / 8 * 3));  // the token embedding needs input gradients

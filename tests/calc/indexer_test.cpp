@@ -36,7 +36,7 @@ TEST_CASE("selected query-key pairs match a brute-force count, for tokens and fo
           const Selection s{block == 0 ? keys : keys * block, block};
           Count exact = 0;
           for (Count i = past; i < past + queries; ++i) {
-            Count seen = 0;  // the first `keys` tokens or blocks stand for those with the highest scores
+            Count seen = 0;  // the first `keys` tokens or blocks represent those with the highest scores
             for (Count j = 0; j <= i; ++j)
               seen += block == 0 ? j < keys : j / block < keys && j / block < i / block ? 1 : j / block == i / block;
             exact += block == 0 ? std::min(i + 1, keys) : seen;

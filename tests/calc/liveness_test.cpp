@@ -287,7 +287,7 @@ TEST_CASE("saved bytes and peaks of a plain block match a hand count", "[cost][l
   // Forward: at the last sum all saved tensors, mlp.down's result and the block's: 13 each.
   CHECK(l.forward == l.saved + Bytes(tokens * 2 * 26));
   // Backward: mlp.down has the output's gradient and computes a's, 17, with all tensors still saved. Then u's gradient
-  // takes the place of a, so the peak does not grow. Later the gradients of q, k, v and o add less than was freed.
+  // replaces a, so the peak does not grow. Later the gradients of q, k, v and o add less than was freed.
   CHECK(l.backward == l.saved + Bytes(tokens * 2 * (13 + 17)));
 }
 

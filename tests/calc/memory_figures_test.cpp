@@ -81,7 +81,7 @@ TEST_CASE("a layer of each published model saves the bytes that Korthikanti repo
 }
 
 // Figure 1: states and activations of a rank compared with the 80 GB of an A100.
-TEST_CASE("published models fit an A100 with sequence parallelism and selective recomputation, not without",
+TEST_CASE("published models fit an A100 with sequence parallelism and selective recomputation, but not without",
           "[memory]") {
   for (const Published& m : models) {
     INFO(m.name);

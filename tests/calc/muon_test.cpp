@@ -38,7 +38,7 @@ Count numbers(const Model& all) {
   for (const Sides& s : all) sum += s.layers * s.count * s.m * s.n;
   return sum;
 }
-/// Three matmuls per iteration: X X' and B X take 2 m^2 n FLOPs each, A A takes 2 m^3.
+/// Three matmuls per iteration: X X' and B X cost 2 m^2 n FLOPs each, and A A costs 2 m^3.
 Flops iterated(const Model& all, Count iterations = 5) {
   Int128 sum = 0;
   for (const auto& [layers, count, m, n] : all) {
@@ -83,7 +83,7 @@ std::vector<Known> known() {
           {"DeepSeek-V3", deepseek_v3(), deepseek_matrices}};
 }
 
-/// A cluster on which matmuls take all of the time.
+/// A cluster on which only matmuls take time.
 const Cluster computing = device(1e12, 1e30, 1e30);
 double compute_of(const Arch& a, const Plan& p, const Layout& l = {}) {
   return train(a, p, l, computing).bound[Part::optimizer].value;
@@ -111,13 +111,13 @@ TEST_CASE("Muon keeps one state per parameter in block matrices and two per othe
         Bytes(4 * 8'030'261'248 + 4 * 6'979'321'856 + 8 * Count{1'050'939'392}));
 }
 
-TEST_CASE("a Newton-Schulz iteration takes three matmuls per matrix", "[muon]") {
+TEST_CASE("a Newton-Schulz iteration consists of three matmuls per matrix", "[muon]") {
   for (const auto& [name, arch, matrices] : known()) {
     INFO(name);
     CHECK(update_flops(arch, muon()) == iterated(matrices));
     CHECK(textbook::newton_schulz_flops(arch, 5) == iterated(matrices));
     Plan ten = muon();
-    ten.newton_schulz_steps = 10;  // DeepSeek-V4's
+    ten.newton_schulz_steps = 10;  // as in DeepSeek-V4
     CHECK(update_flops(arch, ten) == 2 * iterated(matrices));
     CHECK(update_flops(arch, adam()) == Flops());
   }

@@ -64,7 +64,7 @@ Plan plan_in(const char* format, const LowPrecision& low_precision = {}) {
   return p;
 }
 
-/// Devices with peaks 1,000 times higher in fp8 and fp4, whose memory takes no time.
+/// Devices with peaks 1,000 times higher in fp8 and fp4, whose memory accesses take no time.
 Cluster cards() {
   Cluster c = device(1e12, 1e30, 1e30);
   c.device.peaks[static_cast<std::size_t>(Peak::fp8)] = FlopsPerSecond(1e15);

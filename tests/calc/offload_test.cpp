@@ -102,7 +102,7 @@ TEST_CASE("the device stores no offloaded bytes, except for copies of gradients 
   CHECK(stages > 3000);
 }
 
-TEST_CASE("a device holds the kept part of every layer, all of the running layer, and one layer in transit",
+TEST_CASE("a device holds the part of each layer that is not offloaded, all of the running layer, and one in transit",
           "[offload][memory]") {
   Cases cases(92);
   for (int i = 0; i < 500; ++i) {
@@ -210,8 +210,8 @@ TEST_CASE("the exposed part of a layer's transfers is their excess over the laye
                    exposed(std::max((block ? weights : 0) + saved, gradients),
                            row.backward_input.bound.total() + row.backward_weight.bound.total()));
         }
-        // Three micro-batches. Then updated weights move to where they are held: to the device if the host updated
-        // them, to the host if the device did. This overlaps with the device's update.
+        // Three micro-batches. Then updated weights move to the side that stores them: to the device if the host
+        // updated them, to the host if the device did. This overlaps with the device's update.
         const TrainEstimate e = assemble(prices, p, sharded, c);
         const double n = static_cast<double>(e.memory.parameters);
         const double way = 2 * n * std::abs(o.optimizer.value() - o.weights.value()) / rate;

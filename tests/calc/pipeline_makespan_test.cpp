@@ -311,7 +311,7 @@ TEST_CASE("the lower bound never exceeds the makespan, and equals it if one rank
 }
 
 // F = B = 2, 2 ranks, 2 micro-batches. Rank 0 runs F1 until 2, F2 until 4, and has I1's input at 6, I2's at 10 (rank 1:
-// F1 2 to 4, I1 to 6, F2 to 8, I2 to 10). From 8 to 10 it could run W1. Rank 1's W take until 50, so no other order
+// F1 2 to 4, I1 to 6, F2 to 8, I2 to 10). From 8 to 10 it could run W1. Rank 1's Ws last until 50, so no other order
 // ends sooner.
 TEST_CASE("an idle gap is filled with weight gradients that last at most twice as long") {
   const Pipeline p{Schedule::zb_1p, 2, 1, 2};

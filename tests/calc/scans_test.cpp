@@ -127,7 +127,7 @@ TEST_CASE("tensors saved by scans on two ranks match the table, with and without
 }
 
 // Two FLOPs per multiply-add. RG-LRU has one for a h + x, which backward recomputes, and one for each gradient.
-TEST_CASE("RG-LRU takes a multiply-add per channel and token, and mLSTM's normalizer widens heads by one",
+TEST_CASE("RG-LRU costs a multiply-add per channel and token, and mLSTM's normalizer widens heads by one",
           "[cost][scan]") {
   const LinearAttention lru{.sequences = 2,
                             .heads = H,

@@ -25,15 +25,15 @@ const Pricing train{};
 
 }  // namespace
 
-TEST_CASE("a recurrent state takes one matmul to update and one to read; the delta rule reads it twice",
+TEST_CASE("a recurrent state requires one matmul to update and one to read; the delta rule reads it twice",
           "[cost][state]") {
   const Cost ssm = forward(shape(StateRule::state_space, 0), train), delta = forward(shape(StateRule::delta, 0), train);
   CHECK(ssm.executed == Flops(4 * rows * state));
   CHECK(delta.executed == Flops(6 * rows * state));
   CHECK(ssm.model == Flops(6 * rows * state));  // the decay is a separate pass over the state
   CHECK(delta.model == Flops(8 * rows * state));
-  // Two matmuls for each forward matmul, plus the recomputed states, which take every forward matmul but the one that
-  // computes the output from the state.
+  // Two matmuls for each forward matmul, plus the recomputed states, which need every forward matmul except the one
+  // that computes the output from the state.
   CHECK(backward(shape(StateRule::state_space, 0), train).executed == Flops((8 + 2) * rows * state));
   CHECK(backward(shape(StateRule::delta, 0), train).executed == Flops((12 + 4) * rows * state));
   CHECK(backward(shape(StateRule::delta, 0), train).model == Flops(16 * rows * state));

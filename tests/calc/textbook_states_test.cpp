@@ -48,7 +48,7 @@ TEST_CASE("groups of integers have a scale and a zero point each, and a partial 
   CHECK(integer_group_bytes(64, 512, 8, 512, 4, 0) == tensor_bytes(*dtype("int8"), 64, 512));
 }
 
-TEST_CASE("NF4 takes 4.5 bits per weight, or 4.127 with quantized scales", "[textbook]") {
+TEST_CASE("NF4 uses 4.5 bits per weight, or 4.127 with quantized scales", "[textbook]") {
   CHECK(nf4_bytes(16384, 64, false) == Bytes(16384 / 2 + 4 * 256));
   CHECK(nf4_bytes(16384, 64, true) == Bytes(16384 / 2 + 256 + 4));
   CHECK(nf4_bytes(16384, 64, false) == tensor_bytes(*dtype("nf4"), 1, 16384));

@@ -125,7 +125,7 @@ TEST_CASE("slices have the shapes in Google's tables and wrap around on the same
   }
 }
 
-TEST_CASE("groups get whole rings or blocks of a torus, and groups on the same axis share its links", "[torus]") {
+TEST_CASE("groups occupy whole rings or blocks of a torus, and groups on the same axis share its links", "[torus]") {
   const auto part = [](const Link& l, const Layout& layout, Group g) { return joining_group(l, layout, g); };
   // 16 x 16 as tensor x data: a ring of 16 each, two links of 45 GB/s.
   const Layout square{.tp = 16, .dp = 16};

@@ -188,7 +188,7 @@ TEST_CASE("a step's memory is the sum of its parts", "[contract][train]") {
       }
 }
 
-TEST_CASE("the memory that logits take depends on their storage format", "[cost][train]") {
+TEST_CASE("the memory of logits depends on their storage format", "[cost][train]") {
   Plan p = plan(2, 2);
   p.logits.format = LogitFormat::with_gradient;
   CHECK(training_memory(even(), p).logits == Bytes((2 + 4 + 4) * 2 * 512 * 512));

@@ -41,7 +41,7 @@ bool notes_say(const json::Value& report, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("every command that takes a hardware file accepts one made from operator tables", "[calibrate][long]") {
+TEST_CASE("every command with a hardware option accepts a file made from operator tables", "[calibrate][long]") {
   const json::Value report = test::ask("calibrate --from " + tables + " --name rtx --out " + path("rtx.json"));
   CHECK(report["inputs"]["from"] == tables);
   const json::Value rtx = file("rtx.json");

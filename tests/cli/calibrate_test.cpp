@@ -92,7 +92,7 @@ TEST_CASE("calibrate shows within seconds what it measures, and a signal ends it
   CHECK_FALSE(std::filesystem::exists(path("term.json.tmp")));
 }
 
-TEST_CASE("calibrate takes the median over rounds, with their interquartile range as the spread", "[calibrate]") {
+TEST_CASE("calibrate reports the median over rounds, with their interquartile range as the spread", "[calibrate]") {
   std::vector<validate::Calibration> all(5, quiet());
   const std::array<double, 5> copies{20e9, 10e9, 24e9, 21e9, 99e9};  // sorted: 10, 20, 21, 24, 99
   for (std::size_t i = 0; i < all.size(); ++i) all[i].copy = BytesPerSecond(copies[i]);

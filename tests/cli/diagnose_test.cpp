@@ -313,8 +313,8 @@ TEST_CASE("a share of reserved memory is shown only if the log states reserved m
   }
 }
 
-// Lines of github.com/vllm-project/vllm/issues/40691, whose token count ignores that the states of linear attention
-// take no tokens: 33.04 x 32,768 tokens of 20 KiB are 20.65 GiB.
+// Lines of github.com/vllm-project/vllm/issues/40691, whose token count ignores that the states of linear attention do
+// not grow with the tokens: 33.04 x 32,768 tokens of 20 KiB are 20.65 GiB.
 TEST_CASE("the cache of a model with recurrent states is predicted from the logged concurrency", "[diagnose][cli]") {
   const std::string log = log_file(
       "hybrid.log",

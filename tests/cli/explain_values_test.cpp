@@ -97,7 +97,7 @@ std::string failure(const explain::Setting& s, const Definition& d) {
   }
 }
 
-/// A plan given by its options, as typed.
+/// A plan, specified by its options as typed.
 struct Way {
   const char* options;
   bool training = true, inference = true;

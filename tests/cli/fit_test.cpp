@@ -98,7 +98,7 @@ TEST_CASE("fit shows every model once, largest first, in the widest weight forma
   }
 }
 
-TEST_CASE("fit leaves out models that are too slow or whose context is too short", "[fit][cli]") {
+TEST_CASE("fit omits models that are too slow or whose context is too short", "[fit][cli]") {
   const json::Value fit = test::ask("fit --hardware rtx-4090 --context 32k --min-speed 100");
   for (const json::Value& row : fit["runnable"]) {
     CHECK(row["tokens_per_s_per_sequence"] >= 100);

@@ -77,7 +77,7 @@ TEST_CASE("error messages suggest lowering --etp before --ep", "[cli]") {
   works(alone + "--tp 2 --sp");
 }
 
-TEST_CASE("the error for a link that joins too few devices states the link's limit", "[cli]") {
+TEST_CASE("the error for a link that connects too few devices states the link's limit", "[cli]") {
   refused("train llama-3-8b --hardware rtx-4090 --gpus 64 --tp 8",
           "rtx-4090 defines no link that connects 57 devices; its widest link connects 8: set --gpus 8, or pass a "
           "hardware file that defines one ('llmcalc show rtx-4090' prints a template)");

@@ -16,7 +16,7 @@
 
 using namespace llmcalc;
 
-// No option is ignored: an option that a command takes changes a number in its answer for some model or is rejected,
+// No option is ignored: an option that a command accepts changes a number in its answer for some model or is rejected,
 // and any other option is rejected.
 
 namespace {
@@ -131,19 +131,19 @@ TEST_CASE("every option of a command changes a number in its answer or is reject
       if (q->needs_hardware && o.flag == "--hardware") continue;  // required for an answer
       if (o.flag == "--stages") continue;                         // always in JSON
       if (o.flag == "--require-fit") continue;                    // changes the exit code
-      if (o.flag == "--any-software") continue;                   // permits more plans without changing any
+      if (o.flag == "--any-software") continue;  // permits more plans without changing the numbers of any plan
       INFO("llmcalc " << q->name << " " << o.flag);
       CHECK(effect(*q, o) != Effect::none);
     }
 }
 
-TEST_CASE("every command that takes a device gives different answers for two devices", "[options]") {
+TEST_CASE("every command that accepts a device gives different answers for two devices", "[options]") {
   for (const Question* q : questions())
     if ((q->parts & part::hardware) != 0)
       CHECK(numbers(*q, split("gpt2 --hardware h100")) != numbers(*q, split("gpt2 --hardware rtx-4090")));
 }
 
-TEST_CASE("an option that a command does not take is rejected, but not as unknown", "[options]") {
+TEST_CASE("an option that a command does not accept is rejected, but not as unknown", "[options]") {
   for (const Command& c : commands())
     for (const Option& o : options()) {
       const auto own = [&](const Option& other) { return other.flag == o.flag; };

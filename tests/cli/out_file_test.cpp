@@ -1,5 +1,5 @@
-// Output files named by options: files that llmcalc did not write are kept unless --force is given, while pipes and
-// devices are written to.
+// Output files named by options: files that llmcalc did not write are preserved unless --force is given, while pipes
+// and devices are written to.
 
 #include <filesystem>
 #include <utility>
@@ -31,7 +31,7 @@ std::vector<std::pair<std::string, std::string>> writers() {
 
 }  // namespace
 
-TEST_CASE("a file that llmcalc did not write is kept unless --force is given; its own files are replaced",
+TEST_CASE("a file that llmcalc did not write is preserved unless --force is given; its own files are replaced",
           "[out_file][cli]") {
   std::string text;
   while (text.size() < 16000) text += "the cat sees a dog.\n";

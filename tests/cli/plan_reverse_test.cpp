@@ -99,7 +99,7 @@ TEST_CASE("the winning hardware has the best run that meets the deadline", "[pla
   }
 }
 
-TEST_CASE("hardware that cannot be compared is left out with the reason", "[plan][cli]") {
+TEST_CASE("hardware that cannot be compared is omitted, with the reason", "[plan][cli]") {
   const json::Value all = test::ask("plan train gpt2 --hardware any --gpus 16 --tokens 1G --precision fp8 --top 1");
   const json::Value devices = test::ask("list hardware")["devices"];
   CHECK(all["rivals"].size() + all["left_out"].size() == devices.size());

@@ -107,7 +107,7 @@ TEST_CASE("a serving plan may combine tensor-parallel attention with whole exper
 TEST_CASE("a plan for a model published in 4 bits uses the checkpoint's weights, with a note", "[plan][serve][cli]") {
   const std::string words = "plan serve gpt-oss-120b --hardware h100,h200,b200 --rate 5 --slo-ttft 1 --slo-tpot 50ms";
   const json::Value plan = test::ask(words)["plans"][0];
-  CHECK(plan["layout"]["gpus"] == 1);  // 60.8 GiB of 80; in 16 bits 217.6
+  CHECK(plan["layout"]["gpus"] == 1);  // weights of 60.8 GiB on 80 GiB; 217.6 GiB in 16 bits
   CHECK(plan["memory"]["weights_bytes"] == 65248815744);
   CHECK_THAT(test::llmcalc(words + " --full").out,
              Catch::Contains("note: weights in mxfp4 (experts), bf16, as in the checkpoint"));
@@ -213,7 +213,7 @@ TEST_CASE("serving plans for several hardware types are sorted by price", "[plan
   }
   CHECK(last > 0);
   const json::Value& searched = all["searched"];
-  CHECK(searched["candidates"] == 5 + 12 + 5);  // 1, 2, 4, 8, 16 ranks, and over PCI Express 7 pipelines
+  CHECK(searched["candidates"] == 5 + 12 + 5);  // 1, 2, 4, 8, 16 ranks; over PCI Express also 7 pipelines
   CHECK_FALSE(searched["not_searched"].empty());
 }
 
@@ -263,7 +263,8 @@ TEST_CASE("if the limits are unattainable, the JSON plan list is empty and the n
   CHECK(r["nearest"][1]["tpot_s"] <= r["nearest"][0]["tpot_s"]);
 }
 
-TEST_CASE("if no layout has room for a request, the answer states the limit and a remedy", "[plan][serve][cli]") {
+TEST_CASE("if no layout has enough memory for a request, the answer states the limit and a remedy",
+          "[plan][serve][cli]") {
   const test::Ran r = test::llmcalc("plan serve llama-3.1-405b --hardware rtx-4090 --tp 2 --rate 1 --slo-ttft 1s");
   CHECK(r.code == 0);
   CHECK(r.out.find("no searched layout has enough free memory for a request") != std::string::npos);

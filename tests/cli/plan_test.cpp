@@ -61,7 +61,7 @@ TEST_CASE("plans on the Pareto front trade memory for time", "[plan][cli]") {
   }
 }
 
-TEST_CASE("a model that fits in no layout still gets an answer", "[plan][cli]") {
+TEST_CASE("a model that fits in no layout still has an answer", "[plan][cli]") {
   const test::Ran r = test::llmcalc("plan train llama-3.1-405b --hardware h100 --gpus 8 --offload none");
   CHECK(r.code == 0);
   CHECK(r.out.find("none: no plan fits") != std::string::npos);
@@ -236,7 +236,7 @@ TEST_CASE("if no plan fits, the search applies the least offload that makes one 
   const json::Value trained = test::ask(command.substr(command.find(' ') + 1));
   CHECK(trained["memory"] == v["plans"][0]["memory"]);
   CHECK(trained["memory"]["fits"] == true);
-  CHECK(test::ask(words + " --offload activations")["plans"].empty());  // a given --offload is the only one searched
+  CHECK(test::ask(words + " --offload activations")["plans"].empty());  // only the specified --offload is searched
 }
 
 TEST_CASE("a deadline can be met by a GPU count between powers of two, and the report gives the run's days",

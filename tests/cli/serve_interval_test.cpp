@@ -32,7 +32,7 @@ TEST_CASE("a server's times have the intervals of their error classes", "[serve]
   CHECK(r["inference_estimate"]["tpot_families"] >= 3);
 }
 
-TEST_CASE("a lone request's first token takes infer's prompt pass plus the overhead per request", "[serve][cli]") {
+TEST_CASE("a lone request's first-token time is infer's prompt pass plus the overhead per request", "[serve][cli]") {
   const std::string of = "llama-3.1-8b --hardware h100 --prompt 1000 --generate 100 ";
   const json::Value alone = test::ask("serve " + of + "--users 1 --num-requests 20"), pass = test::ask("infer " + of);
   const double besides = alone["serving"]["request_s"];

@@ -16,7 +16,8 @@ double bytes(const json::Value& r, const char* key) { return r["engine_memory"][
 
 }  // namespace
 
-TEST_CASE("a pipeline splits the model and takes longer per token than one GPU that holds the model", "[serve][cli]") {
+TEST_CASE("a pipeline splits the model and needs more time per token than one GPU that holds the model",
+          "[serve][cli]") {
   const json::Value one = served("llama-3.1-8b --hardware h100"), two = served("llama-3.1-8b --hardware h100 --pp 2");
   CHECK(two["layout"]["gpus"] == 2);
   CHECK(two["layout"]["pp"] == 2);
@@ -57,7 +58,7 @@ TEST_CASE("the default prompt leaves room for the answer in the context", "[serv
           "--prompt 2048 and --generate 256 together exceed the context of pythia-6.9b, 2048 tokens; shorten them");
 }
 
-TEST_CASE("offloaded experts leave the GPU and cross the link in every pass", "[serve][offload][cli]") {
+TEST_CASE("offloaded experts use host memory and cross the link in every pass", "[serve][offload][cli]") {
   const std::string mixtral = "mixtral-8x7b --hardware h200";
   const json::Value plain = served(mixtral), away = served(mixtral + " --offload experts:0.5");
   CHECK(bytes(away, "weights_bytes") + bytes(away, "host_bytes") == bytes(plain, "weights_bytes"));
@@ -97,7 +98,7 @@ TEST_CASE("adapters add to the memory and the pass times of a server", "[serve][
           "--adapters rank 9000 exceeds the hidden size of llama-3.1-8b, 4096; use a lower rank");
 }
 
-TEST_CASE("on a system with shared memory, a program's whole share is used by default", "[serve][cli]") {
+TEST_CASE("on a system with shared memory, a program's full share is used by default", "[serve][cli]") {
   const auto fits = [](const std::string& hw) {
     return test::ask("infer llama-3.1-8b --prompt 1k --hardware " + hw)["limits"]["max_batch"].get<Count>();
   };

@@ -195,7 +195,7 @@ TEST_CASE("concurrent sequences share one copy of a prefix", "[serve][cli]") {
   CHECK(most <= static_cast<double>(shared) * 1.1);
 }
 
-TEST_CASE("a server without room for the model states the limit and a remedy", "[serve][cli]") {
+TEST_CASE("a server without enough memory for the model states the limit and a remedy", "[serve][cli]") {
   const test::Ran r = test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1");
   CHECK(r.code == 0);
   CHECK(has(r.out, "fits    no: weights (131.4 GiB)"));

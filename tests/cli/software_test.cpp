@@ -47,7 +47,7 @@ TEST_CASE("a software version is part of a report's inputs and reproduces the an
   CHECK(refusal_in(infer + "vllm@0.1").find("older than the first known version, 0.2") != std::string::npos);
 }
 
-// llama-quantize's Q2_K of Llama 3.1 8B has 3.17 GB, its blocks alone would take 2.64 GB.
+// llama-quantize's Q2_K of Llama 3.1 8B has 3.17 GB; with all matrices in Q2_K blocks it would have 2.64 GB.
 TEST_CASE("with llama.cpp, a bare format name means the file type, and ggml:NAME the block format", "[software][cli]") {
   const auto bytes = [](const std::string& more) {
     return test::ask("infer llama-3.1-8b --weight-precision " + more)["inference_memory"]["weights_bytes"].get<Count>();

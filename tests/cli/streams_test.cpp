@@ -108,7 +108,7 @@ TEST_CASE("bad input gives exit code 2 for any closed or full stream", "[streams
     }
 }
 
-TEST_CASE("a file never takes the descriptor of a closed stream", "[streams]") {
+TEST_CASE("a file never reuses the descriptor of a closed stream", "[streams]") {
   CHECK(test::llmcalc(learn("closed.safetensors", "--steps 2"), {.streams = "<&- >&- 2>&-"}).code == 2);
   CHECK(is_checkpoint("closed.safetensors"));
 }

@@ -142,8 +142,9 @@ TEST_CASE("the rows of --ops add up to the totals in the report", "[contract][cl
     const double micro_batches = real(r["inputs"]["global_batch"]) / real(r["inputs"]["micro_batch"]) / replicas;
     const json::Value& parts = r["step"]["breakdown_s"];
     const double layers = sum(parts, {"matmul", "attention", "elementwise", "host", "tp"});
-    // Gradient reductions of tensor-parallel ranks run once per step and belong to no micro-batch. Host waiting belongs
-    // to no operator, nor does the part of a collective that --overlap cannot hide because it exceeds its layer's work.
+    // Gradient reductions of tensor-parallel ranks run once per step, outside any micro-batch. Host waiting is not
+    // attributed to an operator, nor is the part of a collective that --overlap cannot hide because it exceeds its
+    // layer's work.
     const double waiting = r["inputs"].contains("software") ? real(parts["host"]) : 0;
     CHECK(micro_batches * over_rows(r["ops"], "time_s") <= layers * (1 + 1e-12));
     CHECK(micro_batches * over_rows(r["ops"], "time_s") >=
@@ -207,10 +208,10 @@ TEST_CASE("under the step roofline every kind of attention reads exactly its cac
 TEST_CASE("--precision fp8 runs the blocks' matmuls in fp8 and all others in bf16", "[contract][cli]") {
   const std::string plan = "report llama-3.1-8b --hardware h100 --efficiency 1 --ops ";
   const json::Value wide = ask(plan), fp8 = ask(plan + "--precision fp8");
-  CHECK(fp8["memory"] == wide["memory"]);  // a recipe keeps weights and activations in 16 bits
+  CHECK(fp8["memory"] == wide["memory"]);  // with a recipe, weights and activations stay in 16 bits
   CHECK(fp8["kv_cache"]["bytes_total"] == wide["kv_cache"]["bytes_total"]);
   CHECK(fp8["flops"] == wide["flops"]);
-  // In inference the blocks' matrices take one byte per element; embedding table, head and norms take two.
+  // In inference the blocks' matrices have one byte per element; the embedding table, head and norms have two.
   const json::Value& n = wide["parameters"];
   CHECK(real(fp8["inference_memory"]["weights_bytes"]) ==
         real(n["attention"]) + real(n["mlp"]) + 2 * (real(n["embedding"]) + real(n["lm_head"]) + real(n["norm"])));

@@ -225,7 +225,7 @@ TEST_CASE("a sweep neither continues nor replaces a file of another command", "[
                     "' was not written by this command: row 1 differs; repeat the command that wrote it, or pass "
                     "another --out");
   CHECK(test::read_file(path) == whole);
-  CHECK(written(small, path) == whole);  // the same columns
+  CHECK(written(small, path) == whole);  // a sweep with the same columns is replaced
   CHECK(written(other + " --force", path) != whole);
 }
 

@@ -47,7 +47,7 @@ TEST_CASE("a latency limit of 10 or more needs a unit", "[options][cli]") {
   CHECK(test::llmcalc(serve + "2").code == 0);
 }
 
-TEST_CASE("the error for a misspelled synonym suggests the synonym if the command takes it", "[options][cli]") {
+TEST_CASE("the error for a misspelled synonym suggests the synonym if the command accepts it", "[options][cli]") {
   const auto suggests = [](const std::string& command, const std::string& suggestion) {
     const test::Ran ran = test::llmcalc(command);
     CHECK(ran.code == 2);

@@ -15,9 +15,9 @@ TEST_CASE("an all-to-all over a TPU v5e pod moves eight times its bytes over fou
   const json::Value r = test::ask("collective all-to-all --bytes 1GiB --ranks 256 --hardware tpu-v5e");
   REQUIRE(r["algorithms"].size() == 1);
   const json::Value& way = r["algorithms"][0];
-  CHECK(way["volume_bytes"] == 8.0 * 1073741824);                                                    // a mean of 8 hops
+  CHECK(way["volume_bytes"] == 8.0 * 1073741824);  // 8 hops on average
   CHECK(way["bound_time_s"].get<double>() == Approx(8.0 * 1073741824 / (4 * 45e9)).epsilon(1e-12));  // 47.7 ms
-  CHECK(way["rounds"] == 16);  // half of either ring of 16
+  CHECK(way["rounds"] == 16);  // half of each of the two rings of 16
   CHECK(r["notes"].dump().find("a torus of 16 (ring) x 16 (ring): each has 4 links") != std::string::npos);
   // Eight of its chips form a 2 x 4 slice without a ring. The middle link of the busier axis carries 1 GiB.
   const json::Value few = test::ask("collective all-to-all --bytes 1GiB --ranks 8 --hardware tpu-v5e")["algorithms"][0];

@@ -62,7 +62,7 @@ TEST_CASE("an integer above 2^53 is followed by its digits as text, and a smalle
   CHECK(small["model_total"].get<std::int64_t>() < (std::int64_t{1} << 53));
   CHECK_FALSE(small.contains("model_total_text"));
   CHECK(large["forward"].is_number());
-  CHECK(large["forward_text"] == large["forward"].dump());  // below 2^64: the parser keeps every digit
+  CHECK(large["forward_text"] == large["forward"].dump());  // below 2^64, the parser preserves every digit
   const std::string digits = large["model_total_text"];     // above 2^64
   CHECK(digits.size() == 20);
   CHECK(std::stod(digits) == large["model_total"].get<double>());

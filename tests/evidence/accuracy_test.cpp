@@ -163,7 +163,7 @@ TEST_CASE("an accuracy report without rows has no error groups", "[accuracy]") {
   CHECK(error_groups(Accuracy{}).empty());
 }
 
-TEST_CASE("a family with fewer than three rows is left out of the summary over families", "[accuracy]") {
+TEST_CASE("a family with fewer than three rows is omitted from the summary over families", "[accuracy]") {
   Accuracy a;
   a.rows = {made("a", "x", 110), made("a", "x", 80)};
   CHECK(found(error_groups(a), "families of 3 rows or more") == nullptr);

@@ -265,7 +265,7 @@ TEST_CASE("experts are padded with copies, and their widths are sharded across t
           "[inference-case]") {
   const InferenceCase decode = case_called("lmsys-96h100-decode-2k");
   CHECK(decode.arch.moe.experts == 288);  // 72 x 4
-  CHECK(decode.plan.batch == 256);        // per GPU, each of which is a replica
+  CHECK(decode.plan.batch == 256);        // per GPU, and each GPU is a replica
   CHECK(decode.batch == 72 * 256.0);
   for (const InferenceRow& row : inference_rows()) {
     if (row.tp != 4 || row.ep != 2) continue;

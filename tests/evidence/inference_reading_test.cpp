@@ -96,7 +96,7 @@ TEST_CASE("a prompt after a cached context and its whole answer attend to that c
   const InferenceCase deep = read(row);
   for (const FigureKind q : {FigureKind::first_token, FigureKind::whole_time})
     CHECK(seconds_of(deep, figure(q)) > seconds_of(empty, figure(q)));
-  // The last 512 of 33280 tokens: attention of the whole minus attention of the first 32768, with weights read once.
+  // The last 512 of 33280 tokens: attention of all tokens minus attention of the first 32768, with weights read once.
   const auto prompt = [&](Count tokens) {
     Plan plan = empty.plan;
     plan.prompt = tokens;
@@ -143,7 +143,7 @@ TEST_CASE("without a stated cache pool size, the cache holds one context", "[inf
         7168.0 * 0x1p17);
 }
 
-TEST_CASE("keys take half of a cache pool", "[inference-reading]") {
+TEST_CASE("keys use half of a cache pool", "[inference-reading]") {
   const std::string capacity = R"({"kind": "capacity", "max_model_len": 8192})";
   const double whole = memory_of(row_of("SGLang 0.4", capacity, R"({"kv_gib_per_gpu": 20})"));
   CHECK(memory_of(row_of("SGLang 0.4", capacity, R"({"k_size_gb": 10})")) == Approx(whole / 2));

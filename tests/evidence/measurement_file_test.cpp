@@ -79,7 +79,7 @@ TEST_CASE("hardware in a measurement is a preset, or a preset with some values c
   CHECK_FALSE(only(R"({"hardware": {"like": "h100-sxm-80gb", "name": "mine"}})").on.preset);
 }
 
-TEST_CASE("an inference figure keeps its key and unit", "[measurement]") {
+TEST_CASE("an inference figure preserves its key and unit", "[measurement]") {
   const MeasurementFile f = read_measurements(
       R"({"id": "i", "command": "infer", "model": "llama-3.1-8b", "hardware": "l40s", "engine": "vllm",
           "inputs": {"batch": 4, "prompt": 512, "generate": 128}, "measured": {"tpot_ms": 9, "ttft_ms": 200}})",

@@ -105,7 +105,8 @@ TEST_CASE("torchtitan saves the output of every second matmul and recomputes the
   const ProcessMemory m = held_in("titan-8b-128-fsdp");
   CHECK(m.products == Bytes(32 * tokens * (2 * numbers + 4 * 32)));
   CHECK(m.workspaces == Bytes(32 * mib));
-  // The unfused loss takes 10 bytes per logit in addition to the logit's 2. Compiled, since 2025: 2 in addition to 2.
+  // The unfused loss needs 10 bytes per logit in addition to the 2 bytes of the logit. Since 2025, the compiled loss
+  // needs only 2 additional bytes.
   const Count logits = tokens * 128256;
   REQUIRE(m.loss.has_value());
   CHECK((*m.loss > Bytes(9 * logits) && *m.loss <= Bytes(10 * logits)));

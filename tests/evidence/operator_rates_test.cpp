@@ -160,8 +160,8 @@ TEST_CASE("the rates used to generate tables are recovered from them", "[operato
 
 TEST_CASE("a fused matmul is one kernel in the table and several in the cost model", "[operators]") {
   const Derived d = derived({Synthetic({.exposed = 0}).all().tables()});
-  // One token: q, k and v take 33.6 + 8.4 + 8.4 MB at 0.8 x 1.792 TB/s = 35.1 us, plus 3 us of launch. The cost model
-  // launches three times.
+  // One token: the 33.6 + 8.4 + 8.4 MB of q, k and v at 0.8 x 1.792 TB/s take 35.1 us, plus 3 us of launch. The cost
+  // model launches three times.
   CHECK(residual(d.rates, "qkv_proj").by_size[0].value() == Approx((35.1 + 9) / (35.1 + 3)).epsilon(0.02));
 }
 
@@ -273,7 +273,7 @@ TEST_CASE("rates derived from the published tables of one device predict the tab
   REQUIRE(all.size() == 3);
   CHECK(device_of(all) == "rtx-pro-6000-blackwell-server");
   const Derived d = derived(all);
-  // Its GDDR7 has 1597 or 1792 GB/s, depending on the source; no kernel is faster.
+  // The device's GDDR7 has 1597 or 1792 GB/s, depending on the source; no kernel is faster.
   CHECK(value(d.rates, "memory") > 0.75);
   CHECK(value(d.rates, "memory") < 1597.0 / 1792);
   CHECK(value(d.rates, "matmul.bf16") < 1);

@@ -83,16 +83,17 @@ TEST_CASE("in a replayed pass, expert time depends on the number of experts that
   const Arch arch = test::tiny_moe();  // 8 experts, 2 per token, on one layer of two
   for (const Count tokens : {1, 101})
     for (const Count reached : {2, 8}) t.experts.push_back({tokens, reached, us(static_cast<double>(1000 * reached))});
-  // One token reaches 2 of 8 experts. The layer without experts has two more matmuls, and both layers have two (of
-  // attention).
+  // One token reaches 2 of 8 experts. The layer without experts has two more matmuls, and both layers have two
+  // attention matmuls.
   const double dense = 6 * 11 + 2 * 2 + 3;
   CHECK(times_of(t, arch).rows(1).value == Approx(us(2000 + dense).value));
   Layout two;
   two.dp = two.ep = 2;
   two.etp = 1;
-  // Two ranks with a token each, and 4 of 8 experts on this one: 4 (1 - (6/8)^2) = 1.75, below the measured minimum
+  // Two ranks with one token and 4 of the 8 experts each: 4 (1 - (6/8)^2) = 1.75 experts of a rank, below the measured
+  // minimum.
   CHECK(times_of(t, arch, two).rows(1).value == Approx(us(2000 + dense).value));
-  // 100 tokens each: all 4 experts
+  // 100 tokens on each rank reach all 4 experts of a rank.
   CHECK(times_of(t, arch, two).rows(100).value == Approx(us(4000 + 6 * 110 + 2 * 2 + 3).value));
 }
 

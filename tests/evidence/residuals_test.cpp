@@ -16,7 +16,8 @@ using namespace llmcalc;
 
 namespace {
 
-/// A line of evidence/residuals: id, quantity, class, measured, predicted, and predicted with the source left out.
+/// A line of evidence/residuals: id, quantity, class, measured, predicted, and predicted by a fit without the row's
+/// source.
 struct Residual {
   std::string row;  ///< id and quantity
   double measured = 0, predicted = 0, left_out = 0;
@@ -53,7 +54,7 @@ std::map<std::string, PredictedRow> predicted(MeasurementKind rows, AccuracyKind
 /// Rounds to five digits.
 bool rounds_to(double x, double shown) { return std::fabs(x - shown) <= 1e-4 * std::fabs(x); }
 
-/// The shipped rows used in a fit, predicted with their sources left out.
+/// The shipped rows used in a fit, each predicted by a fit without its source.
 Accuracy left_out(const std::string& name, MeasurementKind rows, AccuracyKind kind) {
   std::map<std::string, double> values;
   for (const Residual& r : committed(name)) values[r.row] = r.left_out;

@@ -133,7 +133,7 @@ TEST_CASE("at most one in twenty published training rows cannot be expressed as 
       {"something is offloaded to the host", 16},
       {"sequences are packed, and attention is computed inside of documents", 5},
       {"the time is of one layer, not of a step", 5},
-      {"neither a time nor a rate was measured", 6},  // 5 of these with memory, and one memory of BLOOM's
+      {"neither a time nor a rate was measured", 6},  // 5 rows with a memory figure, and one memory row of BLOOM
   };
   CHECK(skipped == expected);
   CHECK(steps == 1659 - 32);

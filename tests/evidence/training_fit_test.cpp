@@ -73,7 +73,7 @@ TEST_CASE("a fit keeps the default of an unused parameter and the value of a fix
   CHECK(found[at(TrainingParameter::matmul_ampere)] != begin[at(TrainingParameter::matmul_ampere)]);
 }
 
-TEST_CASE("rows left out of a fit do not affect it", "[fit]") {
+TEST_CASE("rows excluded from a fit do not affect it", "[fit]") {
   const FitSet rows = some_rows();
   FitSet fewer = rows;
   FitOptions options{.most_steps = 2};

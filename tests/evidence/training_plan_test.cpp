@@ -305,7 +305,7 @@ TEST_CASE("the devices of a run are divided evenly over nodes that are at least 
   CHECK(in_a_node("TPU v4", 32, 6144) == 3072);  // PaLM (arXiv:2204.02311): two pods of 4,096
 }
 
-TEST_CASE("a device without a preset takes missing values from a similar preset", "[training-case]") {
+TEST_CASE("missing values of a device without a preset come from a similar preset", "[training-case]") {
   const auto like = [](const char* device) {
     HardwareSaid said;
     said.device = device;

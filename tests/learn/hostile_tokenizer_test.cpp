@@ -46,7 +46,7 @@ TEST_CASE("a pattern with exponential backtracking is rejected", "[hostile_token
   }
 }
 
-TEST_CASE("the regex step limit applies to a whole text, not to each match or piece", "[hostile_tokenizer]") {
+TEST_CASE("the regex step limit applies to the full text, not to each match or piece", "[hostile_tokenizer]") {
   // (a+)+b tries the 2^19 ways to split 20 letters, then the ways to split 19, and so on: about 400 of the 2000 units
   // of 10,000 steps allowed for a short text.
   const std::string word = std::string(20, 'a') + " ";

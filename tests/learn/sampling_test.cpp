@@ -32,7 +32,7 @@ using Tokens = std::vector<std::int32_t>;
 
 }  // namespace
 
-TEST_CASE("greedy decoding takes the likeliest token, and the lowest token ID on ties", "[sampling]") {
+TEST_CASE("greedy decoding selects the likeliest token, and the lowest token ID on ties", "[sampling]") {
   CHECK(greedy(std::vector<float>{1, 3, 2}) == 1);
   CHECK(greedy(std::vector<float>{1, 3, 3}) == 1);
   CHECK(greedy(std::vector<float>{-inf, -5, -inf}) == 1);
@@ -86,7 +86,7 @@ TEST_CASE("a uniform number selects the token whose interval contains it", "[sam
   CHECK(sample(logits, {}, 0.74) == 1);
   CHECK(sample(logits, {}, 0.76) == 2);
   CHECK(sample(logits, {}, 1 - 0x1p-53) == 2);
-  CHECK(sample(std::vector<float>{0, 0}, {}, 0.5) == 1);  // the boundary belongs to the next token
+  CHECK(sample(std::vector<float>{0, 0}, {}, 0.5) == 1);  // a boundary value selects the next token
   CHECK(sample(std::vector<float>{-inf, 0, -inf}, {}, 0.0) == 1);
   CHECK(sample(std::vector<float>{0, -inf}, {}, 1 - 0x1p-53) == 0);
   CHECK(sample(std::vector<float>{0, -1e30f}, {}, 1 - 0x1p-53) == 0);

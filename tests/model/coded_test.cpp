@@ -76,7 +76,7 @@ TEST_CASE("every code of a small float decodes to a value that encodes to it", "
       CHECK(x > before);
       CHECK(f.code(x) == code);
       if (code > 0) CHECK(f.code(-x) == (code | 1U << (f.bits() - 1)));
-      // A value halfway between neighbors gets the even code.
+      // A value halfway between neighbors rounds to the even code.
       if (code > 0) CHECK(f.code((before + x) / 2) == (code % 2 == 0 ? code : code - 1));
       before = x;
     }

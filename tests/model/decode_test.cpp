@@ -138,7 +138,7 @@ std::int64_t decoding_launches(const Arch& arch) {
   return test::launches() - before;
 }
 
-/// Widths in whole packs, so that a token's matmuls run as kernels.
+/// Widths that are multiples of a pack, so that a token's matmuls run as kernels.
 Arch in_packs(Arch a) {
   a.hidden = a.embedding_width = 16;
   a.mlp_width = 24;
@@ -148,7 +148,7 @@ Arch in_packs(Arch a) {
 
 }  // namespace
 
-TEST_CASE("each operator of a decode step takes one kernel launch, and attention takes two", "[kernels]") {
+TEST_CASE("each operator of a decode step needs one kernel launch, and attention needs two", "[kernels]") {
   // Two layers: norm; queries, keys and values; two rotations; two cache writes; parts of attention and their
   // combination; output projection; sum; norm; gate and up; activation; down; sum. Outside the layers: embedding rows,
   // angles, final norm, logits.

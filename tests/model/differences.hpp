@@ -23,8 +23,8 @@ struct Differences {
   double gradient = 0, difference = 0;  ///< squared norms
 };
 
-/// Compares a parameter's gradient with differences: along about 8 of its elements, evenly spaced, and along three unit
-/// vectors with random signs, to which all elements contribute.
+/// Compares a parameter's gradient with differences: along about 8 evenly spaced elements, and along three unit vectors
+/// with random signs, to which all elements contribute.
 class Probe {
  public:
   Probe(Transformer& t, Parameter& p, const Batch& batch)

@@ -1,5 +1,5 @@
 #pragma once
-/// Thread blocks on the CPU. Every thread is a fiber; fibers take turns and meet at the waits of a kernel.
+/// Thread blocks on the CPU. Every thread is a fiber; fibers take turns and synchronize at the waits of a kernel.
 
 #include <ucontext.h>
 

@@ -98,7 +98,7 @@ TEST_CASE("warps that wait at different barriers, or for a returned warp, are re
   CHECK_THROWS_WITH(run(returned), Catch::EndsWith("the kernel's end"));
 }
 
-TEST_CASE("mma and ldmatrix require the whole warp", "[emulator]") {
+TEST_CASE("mma and ldmatrix require all lanes of the warp", "[emulator]") {
   const auto half = [](const test::Thread& t) {
     unsigned r[4] = {};
     if (t.index() % 32 < 16) t.ldmatrix(r, 0);

@@ -81,7 +81,7 @@ class WarpLane {
     }
   }
 
-  /// Data arrive only when waited for; until then the target is NaN.
+  /// The copied data arrive only when the lane waits for them; until then the target is NaN.
   void cp_async(unsigned at, const void* from, bool there, unsigned bytes) {
     if (there && reinterpret_cast<std::uintptr_t>(from) % bytes != 0) ++counts_.faults;
     if (!checked(at, bytes, bytes)) return;
@@ -114,7 +114,7 @@ class WarpLane {
     if (!good) ++counts_.faults;
     return good;
   }
-  /// Bank conflicts between the eight 16-byte rows of one matrix. Each row takes 4 of 32 banks of 4 bytes.
+  /// Bank conflicts between the eight 16-byte rows of one matrix. Each row covers 4 of 32 banks of 4 bytes.
   static std::int64_t conflicts(const unsigned* rows) {
     std::int64_t most = 0;
     for (unsigned bank = 0; bank < 8; ++bank) {

@@ -212,7 +212,7 @@ TEST_CASE("the loss and the optimizers match double precision", "[kernels]") {
       losses.push_back(test::left_by(k, 1, [&](double* mean) { k.loss(s, targets.data(), p(x), nullptr, mean); })[0]);
     });
     CHECK(losses[0] == Approx(losses[1]).epsilon(1e-5));
-    // The layout of the logits' gradient belongs to the head, so it is checked through the head's gradients.
+    // The head defines the layout of the logits' gradient, so it is checked through the head's gradients.
     const Linear head{.rows = rows, .in = 5, .out = width};
     const Pair h = lab.input(rows * 5), table = lab.input(width * 5), dh = lab.output(rows * 5);
     const Pair dtable = lab.input(width * 5, true);

@@ -61,7 +61,7 @@ Result step(const test::Variant& v, Backend& backend, LogitFormat logits) {
   return s;
 }
 
-/// Tied and untied models, with and without head bias; vocabularies of whole 16-byte packs and others.
+/// Tied and untied models, with and without head bias; vocabularies that fill 16-byte packs exactly, and others.
 std::vector<test::Variant> models() {
   std::vector<test::Variant> all;
   for (Arch a : {test::tiny_gpt(), test::tiny_llama(), test::tiny_llama()})

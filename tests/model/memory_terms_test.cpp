@@ -59,7 +59,7 @@ TEST_CASE("memory in use before the run counts as context if its amount is unkno
   CHECK(sum(m) == m.used.value);
 }
 
-TEST_CASE("the scratch term is not negative if the pool reports less memory than its tensors take", "[memory_terms]") {
+TEST_CASE("the scratch term is not negative if the pool reports less memory than its tensors use", "[memory_terms]") {
   MemoryPoints p = points();
   p.pool_most = Bytes(100);
   const model::DeviceMemory m = explained(p, Bytes(3500));

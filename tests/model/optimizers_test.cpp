@@ -42,7 +42,7 @@ constexpr OptimizerSettings usual{.rate = 0.01, .beta1 = 0.9, .beta2 = 0.8, .dec
 
 double shrink(const Parameter& p) { return p.decays() ? 1 - usual.rate * usual.decay : 1; }
 
-/// Values that are kept from step to step, by parameter.
+/// Values that persist from step to step, by parameter.
 struct Saved {
   std::map<std::string, Numbers> of;
   Numbers& at(const std::string& name, std::size_t n) {
@@ -229,7 +229,7 @@ TEST_CASE("8-bit AdamW stays close to AdamW, with about 2 bytes of states per pa
   CHECK(difference(moved, right) > 0);
 }
 
-TEST_CASE("bfloat16 optimizer states take half the bytes of float32 and give nearly the same updates", "[optimizer]") {
+TEST_CASE("bfloat16 optimizer states use half the bytes of float32 and give nearly the same updates", "[optimizer]") {
   for (const Optimizer optimizer : {Optimizer::adam, Optimizer::momentum, Optimizer::lion, Optimizer::muon}) {
     const Variant wide = trained_by(test::tiny_gpt(), optimizer);
     Variant narrow = wide;

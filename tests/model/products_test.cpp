@@ -40,7 +40,7 @@ TEST_CASE("the first gradient of a matrix overwrites uninitialized memory", "[ke
   });
 }
 
-TEST_CASE("the first gradient of an expert is written, and is 0 if the expert gets no tokens", "[kernels]") {
+TEST_CASE("the first gradient of an expert is written, and is 0 if the expert receives no tokens", "[kernels]") {
   each_lab([](Lab& lab) {
     const Count tokens = 9, experts = 4, top_k = 2;
     const Pointwise s{.kind = PointwiseKind::route, .rows = tokens, .width = experts, .top_k = top_k};

@@ -94,7 +94,8 @@ TEST_CASE("gradients of mLSTM pass through the normalizer where it exceeds 1", "
     Numbers larger = large;
     for (double& x : larger) x *= 1e6;
     r.t.weights().set(queries, larger);
-    CHECK(std::abs(r.t.loss(batch) / loss - 1) < 0.05);  // above 1, outputs do not grow with the queries
+    // Where the normalizer exceeds 1, outputs do not grow with the queries.
+    CHECK(std::abs(r.t.loss(batch) / loss - 1) < 0.05);
     r.t.weights().set(queries, large);
     r.make_trainable();
     r.t.gradients(batch, 1, nullptr);

@@ -121,7 +121,7 @@ struct Ours {
 constexpr double double_tolerance = 1e-9;
 
 /// A gradient that is mathematically zero (for example of a key's bias without positions) is rounding error on both
-/// sides. If it is below a thousandth of the whole gradient, its error is relative to that.
+/// sides. If it is below a thousandth of the whole gradient, its error is computed relative to that threshold.
 double gradient_floor(const Fixture& f) {
   double square = 0;
   for (const std::string& name : f.parameters()) square += std::pow(norm(f.numbers("gradient/" + name)), 2);

@@ -4,13 +4,14 @@
 ///   - A pass has a budget of tokens (max_num_batched_tokens).
 ///   - Sequences in progress come first, in order of admission, each with all tokens not yet computed, within the
 ///     budget and long_prefill_token_threshold.
-///   - A sequence without a free block of the cache preempts the newest in progress, until it finds one or is the
-///     newest. A preempted sequence releases its blocks, goes to the front of the queue, and recomputes all its tokens.
-///   - If no sequence was preempted, waiting ones are admitted first come, first served, within budget, slots
-///     (max_num_seqs) and blocks; with scheduler_reserve_full_isl only if their whole prompt fits.
-///   - A fully computed sequence gets its next token at the pass's end, and leaves with its last token.
+///   - A sequence that finds no free cache block preempts the newest sequence in progress, repeatedly until a block is
+///     free or it is the newest. A preempted sequence releases its blocks, moves to the front of the queue, and
+///     recomputes all its tokens.
+///   - If no sequence was preempted, waiting sequences are admitted first come, first served, within the limits of
+///     budget, slots (max_num_seqs) and blocks; with scheduler_reserve_full_isl, only if their full prompt fits.
+///   - A fully computed sequence receives its next token at the end of the pass, and leaves with its last token.
 ///   - Requests that arrive during a pass wait for its end.
-/// The length of a pass is a function of its content, which the caller takes from the engine under test.
+/// The length of a pass is a function of its content; the caller obtains it from the engine under test.
 
 #include <deque>
 #include <functional>

@@ -96,7 +96,7 @@ RequestTraffic drawn(double rate, Count n, double prompt, double output, std::ui
 
 }  // namespace
 
-TEST_CASE("in a hand-computed schedule, decoding goes first and prompts are cut to the remaining budget",
+TEST_CASE("in a hand-computed schedule, decoding goes first and prompts are truncated to the remaining budget",
           "[oracle][serve]") {
   // Passes of 10 tokens and 2 ticks. The second request, 20 tokens long, arrives in the first one's first pass of 4.
   // Its chunks: 9 with a decoded token, 9, then the last 2; so its first token comes with the fourth pass.
@@ -114,9 +114,9 @@ TEST_CASE("in a hand-computed schedule, decoding goes first and prompts are cut 
 
 TEST_CASE("in a hand-computed schedule, the newest sequence is preempted and recomputes its tokens",
           "[oracle][serve]") {
-  // Four blocks of 4 tokens. Two prompts of 7 take two blocks each, which hold 8 tokens with their first output. The
-  // second output of the first one needs a third block, for which the second is preempted. It recomputes 7 + 1 or 2
-  // tokens when the first ends.
+  // Four blocks of 4 tokens. Two prompts of 7 tokens use two blocks each, which store 8 tokens including the first
+  // output. The second output of the first sequence needs a third block, so the second sequence is preempted. It
+  // recomputes 7 + 1 or 2 tokens when the first sequence ends.
   oracle::Batcher b({.budget = 100, .block = 4, .blocks = 4}, {{0, 7, 4}, {0, 7, 4}},
                     [](const Pass&) { return Ticks{1}; });
   const std::vector<Outcome> all = b.run();

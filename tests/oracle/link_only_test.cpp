@@ -1,5 +1,5 @@
-// Hardware on which only one link takes time: a step takes the bytes that Megatron-LM, ZeRO or GPipe sends, divided by
-// the link's bandwidth.
+// Hardware on which only one link takes time: a step's time is the bytes that Megatron-LM, ZeRO or GPipe sends, divided
+// by the link's bandwidth.
 
 #include "calc/train.hpp"
 #include "presets/hardware_file.hpp"
@@ -10,7 +10,7 @@ using namespace llmcalc;
 
 namespace {
 
-/// 64 devices with negligible compute and memory time, joined by a link of `bandwidth` bytes per second.
+/// 64 devices with negligible compute and memory time, connected by a link of `bandwidth` bytes per second.
 Cluster link_alone(double bandwidth) {
   const json::Value file = json::parse(
       R"({"name": "link-alone", "memory": {"capacity": "1 TiB", "bandwidth": "1e9 TB/s"},

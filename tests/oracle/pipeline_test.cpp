@@ -34,7 +34,8 @@ void add(oracle::RankSlots& slots, std::initializer_list<Job::Kind> kinds, int c
 }
 
 /// GPipe (arXiv:1811.06965): all forwards, all backwards. 1F1B (arXiv:2006.09503): P - r - 1 forwards ahead. ZB-H1 and
-/// ZB-H2 (arXiv:2401.10241): once and twice as many ahead, weight gradients r and 2 r backwards late.
+/// ZB-H2 (arXiv:2401.10241): once and twice as many forwards ahead, and weight gradients delayed by r and 2 r
+/// backwards.
 oracle::RankSlots one_chunk(const Pipeline& p, Count r) {
   const Count m = p.micro_batches, far = p.schedule == Schedule::zb_h2 ? 2 : 1;
   const bool split = p.schedule == Schedule::zb_h1 || p.schedule == Schedule::zb_h2;
@@ -73,8 +74,8 @@ oracle::RankSlots interleaved(const Pipeline& p, Count r) {
 
 // ---- the other orders are the engine's slots, taken as data
 
-/// The model chunk of local chunk 0 or 1 of a rank. In a V, local chunk 1 is on the way back; in DualPipe it belongs to
-/// the copy that starts at the last rank.
+/// The model chunk of local chunk 0 or 1 of a rank. In a V schedule, local chunk 1 is on the way back; in DualPipe it
+/// is part of the model copy that starts at the last rank.
 int chunk_of(const Pipeline& p, Count r, Count local) {
   if (local == 0) return static_cast<int>(r);
   return static_cast<int>((p.schedule == Schedule::dualpipe ? p.ranks : 2 * p.ranks) - 1 - r);
@@ -271,6 +272,6 @@ TEST_CASE("with independent rank updates, the time per step over many steps matc
       INFO(text(c) << (equal ? "" : ", unequal layers"));
       const double many = step_among_many(c), one = step_of_engine(c);
       if (equal) CHECK(one == Approx(many).epsilon(1e-9));
-      CHECK(many <= one * (1 + 1e-9));  // ranks with unequal work drift apart and never wait longer
+      CHECK(many <= one * (1 + 1e-9));  // ranks with unequal work drift apart, which never increases their waiting
     });
 }

@@ -79,8 +79,9 @@ TEST_CASE("the per-layer input table of Gemma 4 E2B is counted separately from i
   });
 }
 
-// Published totals of the two checkpoints, including vision and audio encoders, which are the same in both. Their 10
-// and 15 layers with shared keys and values have unused matrices of 2048 x 512 for these, and an unused norm of 256.
+// Published totals of the two checkpoints, including vision and audio encoders, which are the same in both. In E2B and
+// E4B, 10 and 15 layers share keys and values; each of these has unused key and value matrices of 2048 x 512 and an
+// unused norm of 256.
 TEST_CASE("the parameters of Gemma 3n E4B and E2B differ by the same amount as in their checkpoints",
           "[import][architectures]") {
   Count e2b = 0, e4b = 0;

@@ -85,7 +85,7 @@ std::string model_refusal(const std::string& path) {
 }  // namespace
 
 // TheBloke/Llama-2-7B-Chat-GGUF: 4081004224 bytes in Q4_K_M and 7161089728 in Q8_0, with a header of 741056.
-TEST_CASE("the weights of a GGUF model take exactly as many bytes as in the file", "[checkpoint]") {
+TEST_CASE("the weights of a GGUF model have exactly as many bytes as in the file", "[checkpoint]") {
   const LlamaSizes s;
   const CheckpointFolder folder;
   const std::string mixed = write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s));

@@ -301,7 +301,7 @@ TEST_CASE("training memory is the sum of its parts for every model and recomputa
 /// train_gpt2.cu (karpathy/llm.c f1e2ace), fill_in_activation_sizes: the tensor "output" of B T max(3C, NH T, Vp)
 /// floatX elements, here with Vp, has the logits and, after fused_classifier, their gradient. Vp: 50257 padded to
 /// 50304.
-TEST_CASE("GPT-2 124M's logits in the compute format take as many bytes as in llm.c", "[contract][engine]") {
+TEST_CASE("GPT-2 124M's logits in the compute format have as many bytes as in llm.c", "[contract][engine]") {
   Arch a = load_model("gpt-2-124m").arch;
   a.vocabulary = 50304;
   Plan p;

@@ -80,7 +80,7 @@ const std::string ultra = config(16384, 128,
 Tensors ends(Count hidden) {
   return {{"embed_tokens", {128256, hidden}}, {"lm_head", {128256, hidden}}, {"norm", {hidden}}};
 }
-/// A gated MLP and its preceding norm, in the given number of layers.
+/// A gated MLP and its preceding norm, in `layers` layers.
 Tensors mlps(Count layers, Count hidden, Count width) {
   return in_layers(layers, together({gated_mlp("mlp", hidden, width), {{"post_attention_layernorm", {hidden}}}}));
 }

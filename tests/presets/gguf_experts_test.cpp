@@ -82,7 +82,7 @@ TEST_CASE("all tensors of an AFMoE GGUF file are counted", "[gguf]") {
   CHECK(parameters(booked(f).arch).total == f.numbers() - 4);
 }
 
-TEST_CASE("a MiniCPM3 GGUF file's value width is taken from its tensors", "[gguf]") {
+TEST_CASE("a MiniCPM3 GGUF file's value width is read from its tensors", "[gguf]") {
   GgufFile f("minicpm3", 2, 64, 256, true);
   latent_keys(f);
   f.key("feed_forward_length", 128);

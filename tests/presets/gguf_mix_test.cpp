@@ -80,7 +80,7 @@ TEST_CASE("the predicted size of Phi-4-mini differs from its file only by the ty
   CHECK(bytes_under("phi-4-mini", "q4_k_m") - today + then == 2491874688 - header);
 }
 
-TEST_CASE("a mix keeps norms, biases and routers in float32, and is named after its most common type", "[mix]") {
+TEST_CASE("a mix leaves norms, biases and routers in float32, and is named after its most common type", "[mix]") {
   const auto formats = [](const char* model, std::string_view mix) {
     return weight_formats_text(gguf_mix(load_model(model).arch, mix, ""));
   };

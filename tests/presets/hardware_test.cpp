@@ -344,7 +344,7 @@ TEST_CASE("hardware with shared system memory states the share usable by a progr
   }
 }
 
-TEST_CASE("cards joined in pairs by a bridge reach others over PCI Express", "[hardware]") {
+TEST_CASE("cards connected in pairs by a bridge reach others over PCI Express", "[hardware]") {
   const HardwareCard card = load_hardware("rtx-3090");
   CHECK(card.bridged);
   REQUIRE(card.cluster.levels.size() == 2);

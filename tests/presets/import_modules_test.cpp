@@ -39,7 +39,7 @@ TEST_CASE("ERNIE's MTP module is counted if a key states it, and otherwise menti
 }
 
 // hf configuration_*.py in transformers 5.
-TEST_CASE("missing sizes take the defaults of the config class", "[import]") {
+TEST_CASE("missing sizes default to those of the config class", "[import]") {
   const Arch qwen = arch(part(R"({"model_type": "qwen3_5_moe_text"})")),
              next = arch(part(R"({"model_type": "qwen3_next"})"));
   CHECK(qwen.moe.experts == 256);

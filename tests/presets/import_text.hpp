@@ -21,7 +21,7 @@ inline std::string refusal(const std::string& config) {
   return "nothing was rejected";
 }
 
-/// A composite config with this text part, whose missing keys get the family's defaults.
+/// A composite config with this text part, whose missing keys have the family's defaults.
 inline std::string part(const std::string& text) { return R"({"model_type": "whole", "text_config": )" + text + "}"; }
 
 /// A small config of type `type` (8 layers, context 64) with the additional keys `more`.

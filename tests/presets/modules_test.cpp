@@ -21,8 +21,8 @@ namespace {
 
 using Numbers = std::map<Component, Count>;
 
-/// Whether no block ever selects the operator: tables, routers, weights of residual streams, weights of an indexer's
-/// heads, and pooling of keys.
+/// Whether no quantization block ever selects the operator: tables, routers, weights of residual streams, weights of an
+/// indexer's heads, and pooling of keys.
 bool is_saved(const OperatorRow& row) {
   const std::string name(row.op.name);
   const bool of_pool =
@@ -44,7 +44,7 @@ Numbers engine_matrices(const Arch& arch) {
   return all;
 }
 
-/// Elements of all MTP modules' matrices, including the one that joins two inputs.
+/// Elements of all MTP modules' matrices, including the projection of the two concatenated inputs.
 Numbers engine_module_matrices(const Arch& arch, bool routers) {
   Numbers all;
   for_each_operator(arch, {}, {}, {.training = true, .mtp = arch.mtp.modules}, [&](const OperatorRow& row) {

@@ -38,7 +38,7 @@ const std::string fp8_block = R"({"quant_method": "fp8", "weight_block_size": [1
 
 /// DeepSeek-V3's layer: latent attention, 256 experts and a shared one.
 constexpr Count d = 7168, matrices = d * 1536 + 1536 * 128 * 192 + d * 576 + 512 * 128 * 256 + 128 * 128 * d,
-                experts = 257 * 3 * d * 2048, beside = 256 * d + 2 * d * d,  // router, join
+                experts = 257 * 3 * d * 2048, beside = 256 * d + 2 * d * d,  // router, input projection
     norms = 1536 + 512 + 5 * d;
 
 }  // namespace
@@ -46,7 +46,7 @@ constexpr Count d = 7168, matrices = d * 1536 + 1536 * 128 * 192 + d * 576 + 512
 // Modules in the block's list stay in bf16. nvidia/Qwen3.5-397B-A17B-NVFP4, Qwen3.6-27B-NVFP4 (the sizes of
 // Qwen3.5-27B), DeepSeek-V3.1-NVFP4 and GLM-5.1-NVFP4.
 TEST_CASE("16-bit MTP modules in quantized checkpoints add their published bytes", "[quantized][mtp]") {
-  // Full attention with a gate in its queries, 512 experts and a shared one with a gate, join, norms.
+  // Full attention with a gate in its queries, 512 experts and a shared one with a gate, input projection, norms.
   constexpr Count q = 4096, gated = q * 32 * 256 * 2 + 2 * q * 2 * 256 + 32 * 256 * q + 2 * 256;
   constexpr Count mixture = 513 * 3 * q * 1024 + 512 * q + q;
   STATIC_REQUIRE(2 * (gated + mixture + 2 * q * q + 5 * q) == 13191136256);
@@ -64,8 +64,8 @@ TEST_CASE("16-bit MTP modules in quantized checkpoints add their published bytes
   CHECK(added(released("GLM-5", nvfp4("model.layers.78*"))) == 19905840640);
 }
 
-// DeepSeek-V3's own checkpoint: blocks of 128 x 128 with a float32 scale. Router, join and norms stay in bf16. The
-// width 576 ends in a partial block.
+// DeepSeek-V3's own checkpoint: blocks of 128 x 128 with a float32 scale. The router, the input projection and norms
+// stay in bf16. The width 576 ends in a partial block.
 TEST_CASE("MTP modules that no list excludes are quantized like the model's layers", "[quantized][mtp]") {
   constexpr Count kv_a = d * 576, scales = (matrices + experts - kv_a) / (128 * 128) + 56 * 5;
   const ModelCard card = released("deepseek-v3", fp8_block);
@@ -144,14 +144,14 @@ TEST_CASE("an MTP module's input projection is quantized if a quantization confi
   CHECK(added(released("Qwen3.5-27B", block)) == 849398784 - join + 4 + 4);  // scales of the matrix and its input
 }
 
-TEST_CASE("one of several MTP modules takes its share of the bytes; two ranks halve its sharded matrices",
+TEST_CASE("one of several MTP modules has its share of the bytes; two ranks halve its sharded matrices",
           "[quantized][mtp]") {
   const ModelCard card = released("MiMo-V2-Flash", nvfp4("model.mtp.layers.*"));
   REQUIRE(card.arch.mtp.modules == 3);
   CHECK(3 * added(card, 1) == added(card, 3));
   const ModelCard whole = released("Qwen3.5-27B", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["mtp"]})");
-  constexpr Count w = 5120, on_every_rank = 2 * (2 * w * w + 5 * w + 2 * 256);  // join and norms
+  constexpr Count w = 5120, on_every_rank = 2 * (2 * w * w + 5 * w + 2 * 256);  // input projection and norms
   const Count half = weights(whole, 1, 2) - weights(whole, 0, 2);
   CHECK(2 * half == 849398784 + on_every_rank);
 }

@@ -12,7 +12,7 @@ namespace llmcalc::test {
 
 inline constexpr Count rows = 512, columns = 1024, n = rows * columns;
 
-/// Bytes of the matrix with this name: two per element if the quantization block leaves it out.
+/// Bytes of the matrix with this name: two per element if the quantization block excludes it.
 inline Count packed_as(const std::string& block, const std::string& path, Component c = Component::mlp,
                        bool biased = false) {
   const json::Value v = json::parse(block, "block");

@@ -37,7 +37,7 @@ const std::string qwen_block = R"({"quant_method": "fp8", "weight_block_size": [
 TEST_CASE("Qwen3.5 27B in fp8 has the published number of bytes", "[quantized]") {
   constexpr Count d = 5120, vision = 460730096;
   constexpr Count attention = d * 2 * 6144 + 2 * d * 1024 + 6144 * d, mlp = 3 * d * 17408, fp8 = attention + mlp;
-  constexpr Count sixteen = 2 * d * d + 5 * d + 2 * 256;  // join of two hidden states, norms
+  constexpr Count sixteen = 2 * d * d + 5 * d + 2 * 256;  // projection of two concatenated hidden states, norms
   constexpr Count prediction = fp8 + fp8 / block * 2 + 2 * sixteen;
   constexpr Count in_float32 = 48 * (48 + 128);
   const ModelCard card = released("Qwen3.5-27B", qwen_block);
@@ -117,7 +117,7 @@ TEST_CASE("a GGUF file of Granite 4.0 H Small has the published number of bytes"
 }
 
 // nvidia/DeepSeek-V4-Flash-NVFP4: 166726476754 elements, including nvfp4 scales but no others. The fp4 checkpoint has
-// 158069433298. The MTP module keeps its experts in fp4.
+// 158069433298. The MTP module's experts stay in fp4.
 TEST_CASE("the bytes of DeepSeek-V4 Flash in nvfp4 include the scales of its experts", "[quantized]") {
   std::string layers;
   for (Count i = 0; i < 43; ++i)

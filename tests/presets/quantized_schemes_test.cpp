@@ -159,7 +159,7 @@ TEST_CASE("fp8 block scales have the family's format", "[schemes]") {
 TEST_CASE("storage layouts of compressed-tensors follow its config's settings", "[schemes]") {
   const std::string int4 =
       R"({"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128, "symmetric": true})";
-  // Every second element with a two-bit index: 2 + 1 bits per element, and a 16-bit scale per group.
+  // Every second element, each with a two-bit index: 2 + 1 bits per element, and a 16-bit scale per group.
   CHECK(packed_up(group_with(int4) + R"("format": "marlin-24", "sparsity_config": {"format": "dense"}})") ==
         n / 4 + n / 8 + n / 128 * 2);
   const auto blocks = [](const std::string& size) {
@@ -187,7 +187,7 @@ TEST_CASE("storage layouts of compressed-tensors follow its config's settings", 
     "dynamic": true})";
   CHECK(multiplied(channel(4, int8_inputs)) == "int8");
   CHECK(multiplied(channel(4)) == "16 bits");
-  // fp8 per tensor: a scale for it and one for its input, 16 bits each.
+  // fp8 per tensor: a 16-bit scale for the matrix and one for its input.
   CHECK(packed_up(group_with(R"({"num_bits": 8, "type": "float", "strategy": "tensor"})",
                              R"(, "input_activations": {"num_bits": 8, "type": "float", "strategy": "tensor",
     "dynamic": false})") +

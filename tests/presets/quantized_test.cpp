@@ -84,8 +84,8 @@ TEST_CASE("DeepSeek-V3 has the published number of bytes minus the MTP module an
   constexpr Count attention = h * 1536 + 1536 * 24576 + h * 576 + 512 * 32768 + 16384 * h, experts = 257 * 3 * h * 2048;
   constexpr Count attention_blocks = 56 * 12 + 12 * 192 + 56 * 5 + 4 * 256 + 128 * 56,
                   expert_blocks = 257 * 3 * 56 * 16;
-  // Five norms of the hidden width and two of the latent ranks, join of two hidden states, router, another table and
-  // head.
+  // Five norms of the hidden width and two of the latent ranks, projection of two concatenated hidden states, router,
+  // another table and head.
   constexpr Count sixteen = 5 * h + 1536 + 512 + 2 * h * h + 256 * h + 2 * table;
   constexpr Count prediction = attention + experts + 2 * sixteen + 4 * (attention_blocks + expert_blocks + 256);
   constexpr Count published = 680571043840 + 2 * 3918786560 + 4 * 41555600, buffers = 4 * 58 * 256;
@@ -130,7 +130,7 @@ TEST_CASE("modules excluded by a quantization config keep the config's dtype", "
         "gptq-8bit (attention, mlp, lm_head), bf16");
 }
 
-TEST_CASE("a component stored in two formats takes the bytes of both", "[quantized]") {
+TEST_CASE("a component stored in two formats has the bytes of both", "[quantized]") {
   // One attention layer of 32: 3.125 %.
   const ModelCard card = quantized("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["model.layers.0.self_attn"]})");

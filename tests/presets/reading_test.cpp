@@ -150,7 +150,7 @@ TEST_CASE("config keys that repeat for many modules are listed once", "[import][
   for (int i = 0; i < 100; ++i)
     config["quantization"]["model.layers." + std::to_string(i) + ".mlp.down_proj"] = {{"group_size", 64}, {"bits", 8}};
   const std::vector<KeyReading> all = key_readings(config, "c.json");
-  CHECK(all.size() == config.size() + 2);  // the block takes three rows
+  CHECK(all.size() == config.size() + 2);  // the quantization block has three rows
   const KeyReading modules = reading_of(config, "quantization.model.layers.0.mlp.down_proj and 99 more");
   CHECK_FALSE(modules.becomes.empty());
   CHECK(modules.why.empty());

@@ -90,8 +90,8 @@ TEST_CASE("an absent list of capabilities allows everything, and an empty list a
   CHECK(sentence([&] { read(R"({"zero": ["4"]})"); }).find("\"zero\": unknown word \"4\"") != std::string::npos);
 }
 
-// On an H100 of 81,920 MiB: 0.4 takes the share of its ranks, 0.5.1 reserves 9.5 + 0.5 tp GiB, 0.5.3 follows the
-// formula of engine_law.hpp.
+// On an H100 of 81,920 MiB: SGLang 0.4 uses a fixed share per number of ranks, 0.5.1 reserves 9.5 + 0.5 tp GiB, and
+// 0.5.3 uses the formula in engine_law.hpp.
 TEST_CASE("SGLang's static memory fraction depends on its version", "[software]") {
   const auto share = [](const char* version, Count ranks) {
     const SoftwareCard card = load_software(std::string("sglang@") + version);

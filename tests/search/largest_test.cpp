@@ -127,7 +127,7 @@ TEST_CASE("a batch of any size fits if its micro-batches do, and otherwise no ba
   CHECK(r.any);
   REQUIRE(r.value);
   for (const Count times : {2, 3, 16}) CHECK(!search(with_value(s, q, times * *r.value)).best.empty());
-  Space deep = space_of(with_layers(even(), 4), 4, 1'000'000'000, 128, 4);  // ZB-H2 keeps 7 micro-batches on 4 ranks
+  Space deep = space_of(with_layers(even(), 4), 4, 1'000'000'000, 128, 4);  // ZB-H2 stores 7 micro-batches on 4 ranks
   deep.fixed = {.tp = 1, .pp = 4, .micro_batch = 1, .recompute = Recompute::none, .schedule = Schedule::zb_h2};
   deep.cluster.device.memory = search(with_value(deep, q, 4)).front[0].peak;
   const LargestFound four = largest(deep, q, one_thread);

@@ -220,11 +220,11 @@ TEST_CASE("the largest micro-batch, sequence and batch fit, and the next do not"
 
   s = setup(60'000'000);
   s.layout = {.pp = 2, .dp = 4};
-  CHECK(largest_global_batch(s) == 0);  // 1F1B keeps two micro-batches at most
+  CHECK(largest_global_batch(s) == 0);  // 1F1B stores two micro-batches at most
   s.layout.schedule = Schedule::gpipe;
   Setup two = s;
   two.plan.global_batch = 8;
-  s.cluster.device.memory = peak(two);  // GPipe keeps all, here two
+  s.cluster.device.memory = peak(two);  // GPipe stores all micro-batches, here two
   CHECK(largest_global_batch(s) == 8);
   for (const Count micro_batches : {8, 9, 21}) {  // including more than four per stage
     two.plan.global_batch = 4 * micro_batches;

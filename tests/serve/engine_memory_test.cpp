@@ -77,7 +77,7 @@ TEST_CASE("a model that does not fit leaves a negative cache and no tokens", "[e
   CHECK(m.kv_tokens == 0);
 }
 
-TEST_CASE("a sequence takes whole cache blocks, and a sliding window takes up to one block more", "[engine-memory]") {
+TEST_CASE("a sequence uses entire cache blocks, and a sliding window uses up to one block more", "[engine-memory]") {
   const SchedulerRules whole{.blocks = 15}, window{.blocks = 15, .whole_groups = 0, .limited_groups = 1};
   const Reach reach{.tokens = 20};
   CHECK(blocks_of(whole, {}, 33) == 3);
@@ -96,7 +96,7 @@ TEST_CASE("concurrent sequences are limited by cache blocks and by the engine's 
 
 TEST_CASE("blocks of a prefix shared by all sequences are stored once", "[engine-memory]") {
   const SchedulerRules rules{.sequences = 100, .block_tokens = 16, .blocks = 40, .prefix_cache = true};
-  CHECK(shared_blocks(rules, 100) == 6);  // whole blocks
+  CHECK(shared_blocks(rules, 100) == 6);  // only full blocks
   CHECK(most_sequences(rules, {}, 160) == 4);
   CHECK(most_sequences(rules, {}, 160, 100) == 8);  // (40 - 6) / (10 - 6)
   SchedulerRules without = rules;

@@ -74,9 +74,9 @@ TEST_CASE("the number of sequences in progress stays within its limit", "[serve]
 }
 
 TEST_CASE("if cache blocks run out, the newest sequence is preempted and recomputed", "[serve]") {
-  // Blocks of 4 tokens, 5 in total. Both prompts take 2, and the first request takes the last block for its second
-  // token. The second request needs a third block for its third token: as the newest it is preempted, and returns when
-  // the first is done.
+  // Blocks of 4 tokens, 5 in total. Both prompts use 2, and the first request uses the last block for its second token.
+  // The second request needs a third block for its third token: as the newest request it is preempted, and it resumes
+  // when the first is done.
   const SchedulerRules rules{.block_tokens = 4, .blocks = 5};
   RequestTraffic t = alike(2, 2, 8, 8);
   t.requests.set(1, request(7, 8));

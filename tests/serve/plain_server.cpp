@@ -162,7 +162,7 @@ void PlainServer::admit() {
     waiting_.erase(waiting_.begin());
     for (const auto& [chain, used] : {std::pair(second, of_own), std::pair(first, of_prefix)}) {
       if (chain == nullptr) continue;
-      if (chain->users++ == 0) {  // later blocks of the chain are useless
+      if (chain->users++ == 0) {  // frees the chain's later blocks, which no sequence uses
         free_ += chain->cached - used;
         chain->cached = used;
       }

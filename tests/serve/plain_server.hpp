@@ -31,7 +31,7 @@ class PlainServer {
   struct Sequence {
     RequestId id;
     Count computed = 0, generated = 0;
-    Count own_blocks = 0;             ///< outside of chains
+    Count own_blocks = 0;             ///< blocks outside of chains
     Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
     Count arrival = 0;                ///< index in order of arrival
     Count now = 0;                    ///< tokens in the pass

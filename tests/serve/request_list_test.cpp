@@ -38,7 +38,7 @@ TEST_CASE("a request list returns each request as it was added", "[serve][list]"
   CHECK((all.size() == 1 && same(all.front(), other) && same(all.back(), other)));
 }
 
-TEST_CASE("an answer list keeps times from an attosecond to thousands of years", "[serve][list]") {
+TEST_CASE("an answer list stores times from an attosecond to thousands of years", "[serve][list]") {
   AnswerList all(3);
   for (const Ticks t : {Ticks{0}, Ticks{1}, 20 * one_second, Ticks{1} << 110}) {
     all.set_sent(1, t);

@@ -56,7 +56,7 @@ TEST_CASE("all replicas that cache a prefix share its requests", "[serve][router
   r.prefix = 2;
   std::vector<int> given(3);
   for (int i = 0; i < 300; ++i) ++given[router.route(r)];
-  for (const int n : given) CHECK(n > 95);  // each takes over when another has 8 more, and then they take turns
+  for (const int n : given) CHECK(n > 95);  // a replica with 8 fewer requests takes over; then all take turns
 }
 
 TEST_CASE("a prefix shared by all requests keeps the replicas balanced", "[serve][router]") {

@@ -97,7 +97,7 @@ TEST_CASE("closed-loop rates are measured over the interval in which all users s
   CHECK(s.utilization == Approx(0.4).epsilon(0.01));
 }
 
-TEST_CASE("a closed loop with few rounds is measured over its whole duration", "[serve][served]") {
+TEST_CASE("a closed loop with few rounds is measured over its full duration", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(3, request(10, 3)), .users = 1};
   const Served s = served(serve({}, even_times(), t), t, 1);
   CHECK(s.counted.requests == 3);  // only one lies between the first and the second answer
@@ -149,7 +149,7 @@ TEST_CASE("answered requests of a fixed batch no longer count as in progress", "
   for (const Sample& s : run.timeline.samples()) CHECK(s.in_progress + s.waiting <= 2 + 1e-9);
 }
 
-TEST_CASE("an observer that stops a run gets the results so far", "[serve][served]") {
+TEST_CASE("an observer that stops a run receives the results so far", "[serve][served]") {
   const RequestTraffic t{.requests = std::vector<ServerRequest>(20'000, request(10, 2)), .users = 4};
   const ServerWatch watch{.goes_on = [](Count answered, Count all) { return answered < all / 2; }};
   const ServerRun run = serve({}, even_times(), t, watch);

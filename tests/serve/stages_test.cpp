@@ -85,13 +85,14 @@ TEST_CASE("with a tied head, the first and the last stage both store the embeddi
         weights_bytes(all, Plan().weight_precision) + all.embedding().weights + Bytes(2 * arch.hidden));
 }
 
-TEST_CASE("micro-batches divide sequences and blocks, and each keeps capacity for a request", "[serve][stages]") {
+TEST_CASE("micro-batches divide sequences and blocks, and each has capacity for at least one request",
+          "[serve][stages]") {
   const EngineRules engine{.scheduler = {.sequences = 64, .blocks = 100}, .ranks = 2};
   const EngineRules four = with_micro_batches(engine, {}, 4, 160);
   CHECK(four.ranks == 8);
   CHECK(four.scheduler.sequences == 16);
   CHECK(four.scheduler.blocks == 25);
-  CHECK(with_micro_batches(engine, {}, 4, 16 * 34).ranks == 4);  // 34 blocks go into 100 twice
+  CHECK(with_micro_batches(engine, {}, 4, 16 * 34).ranks == 4);  // 100 blocks hold two sequences of 34 blocks
   CHECK(with_micro_batches(engine, {}, 4, 16 * 200).ranks == 2);
 }
 

@@ -45,7 +45,7 @@ bool has(const std::string& name, const char* part) { return name.find(part) != 
 }  // namespace
 
 TEST_CASE("tensor core kernels, and no others, are compiled to tensor core instructions", "[code]") {
-  // Per unrolled tile of keys or queries: (16 m, 8 n) scores from `width` elements take m n width / 16 instructions,
+  // Per unrolled tile of keys or queries: (16 m, 8 n) scores from `width` elements need m n width / 16 instructions,
   // and so does a product of 8 n elements with `width` columns.
   struct Expected {
     const char* name;

@@ -93,7 +93,7 @@ void check_size(const Kernel& k, const Entry& e, const Configuration& c) {
   check_registers(k, static_cast<unsigned>(threads));
 }
 
-/// Whether this is an address in host memory. Small values are counts.
+/// Whether this word is an address in host memory. Small values are counts, not addresses.
 bool is_host(std::uintptr_t word) {
   constexpr std::uintptr_t least = std::uintptr_t{1} << 32, most = std::uintptr_t{1} << 47, page = 4096;
   if (word < least || word >= most) return false;

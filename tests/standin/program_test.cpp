@@ -62,7 +62,7 @@ std::string word(const json::Value& row, const char* key) {
   return row.contains(key) ? row.at(key).get<std::string>() : "";
 }
 
-/// Routing depends on kernels' results: on the stand-in experts get no tokens, so their FLOPs are missing.
+/// Routing depends on kernels' results: on the stand-in, experts receive no tokens, so their FLOPs are missing.
 bool is_of_experts(const json::Value& row, bool model_has_experts) {
   const std::string op = word(row, "operator");
   return begins(word(row, "quantity"), "FLOPs") && (op.empty() ? model_has_experts : begins(op, "mlp.expert"));

@@ -247,7 +247,7 @@ TEST_CASE("a device without a compiled image runs no kernel", "[rules]") {
 }
 
 TEST_CASE("allocations beyond the described device's memory fail", "[rules]") {
-  const Environment described("LLMCALC_STANDIN_MEMORY", "1073741824");  // the context takes half
+  const Environment described("LLMCALC_STANDIN_MEMORY", "1073741824");  // the context uses half
   const auto allocated = [](std::size_t n) {
     return error_of([&] {
       void* p = nullptr;

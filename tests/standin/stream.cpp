@@ -73,7 +73,7 @@ void Stream::reads(const void* pinned, std::size_t bytes) {
   reads_.push_back({position_, pinned, std::string(static_cast<const char*>(pinned), bytes)});
 }
 void Stream::require_unread(const void* p, std::size_t bytes) const {
-  if (failed()) return;  // after a failure no work runs, and waiting is impossible
+  if (failed()) return;  // after a failure, no work runs and the host cannot wait for it
   for (const Read& r : reads_)
     require(!(std::less_equal<>()(p, r.from) && std::less<>()(r.from, static_cast<const char*>(p) + bytes)),
             "pinned memory is released while a copy reads it");

@@ -43,7 +43,7 @@ struct FleetPart {
   }
 };
 
-/// Repeats the traffic's requests up to `n`, with Poisson arrivals scaled to exactly the given mean rate, so that
+/// Repeats the traffic's requests up to `n`, with Poisson arrivals scaled to a mean rate of exactly `rate`, so that
 /// requests do not run in lockstep. Turns follow the answers that they wait for. `sessions`: number of the traffic's
 /// sessions.
 ServingTraffic at_rate(const RequestList& given, ChainId sessions, double rate, Count n, std::uint64_t draw = 0) {

@@ -37,7 +37,7 @@ std::string_view without_spaces(std::string_view cell) {
   return cell;
 }
 
-/// TextLines of a text, numbered from 1, without surrounding spaces.
+/// The lines of a text, numbered from 1, without surrounding spaces.
 class TextLines {
  public:
   explicit TextLines(std::string_view text) : rest_(text) {}

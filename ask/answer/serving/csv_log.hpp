@@ -11,7 +11,7 @@ namespace llmcalc {
 /// Appends the requests of the text to the log. `where` names the text in errors.
 void read_csv_log(std::string_view text, const std::string& where, RequestLog& log);
 
-/// Notes an ignored key or column. Throws InputError for a near miss of a field name.
+/// Records an ignored key or column. Throws InputError for a near miss of a field name.
 void note_unused(RequestLog& log, const std::string& name, const std::string& where);
 
 }  // namespace llmcalc

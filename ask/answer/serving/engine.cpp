@@ -24,7 +24,7 @@ double logit_bytes(const EngineLaw& law, const EngineLimits& limits) {
 }
 
 /// Memory terms of vLLM; for other engines only the libraries on NVIDIA devices (driver, kernel code, communicators),
-/// which do not depend on the engine. Sampler memory of other engines is 0 unless their EngineLaw states it.
+/// which do not depend on the engine. Sampler memory of other engines is 0 unless their EngineLaw specifies it.
 EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
   EngineTerms t;
   if (is_vllm(r))

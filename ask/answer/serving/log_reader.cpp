@@ -71,7 +71,7 @@ void LogReader::add(const LoggedLine& line) {
   log_.lines.push_back(static_cast<std::uint32_t>(line.number));
 }
 
-/// "1200" or "NAME:1200".
+/// Reads a prefix: "1200" or "NAME:1200".
 void LogReader::read_prefix(ServerRequest& r, std::string_view text, const LoggedLine& line) {
   const std::size_t colon = text.rfind(':');
   const std::string_view name = colon == std::string_view::npos ? "" : text.substr(0, colon);

@@ -25,9 +25,9 @@ struct LoggedLine {
   std::string_view field(LogField f) const { return fields[static_cast<std::size_t>(f)]; }
   /// The text of a field that must not be empty.
   std::string_view needed(LogField f) const;
-  /// "log.csv, line 12"
+  /// The location of the line: "log.csv, line 12".
   std::string where() const;
-  /// "log.csv, line 12, "prompt""
+  /// The location of a field: "log.csv, line 12, "prompt"".
   std::string where(LogField f) const;
 };
 

@@ -38,7 +38,7 @@ Request with_whole_experts(const Request& r, Count n) {
   return one;
 }
 
-/// Whether a layout option was given.
+/// Whether the request specifies a layout.
 bool gives_layout(const Request& r) { return r.gave("--tp") || r.gave("--ep") || r.gave("--dp") || r.gave("--pp"); }
 
 /// Whether the GPUs of a node have no link faster than PCI Express.
@@ -47,7 +47,7 @@ bool joins_by_pcie(const HardwareCard& card) {
   return card.pcie.value > 0 && !levels.empty() && levels[0].bandwidth <= card.pcie;
 }
 
-/// Requests with the same lengths as those in the log: sent by `users` who each send the next request at once; if
+/// Requests with the same lengths as those in the log: sent by `users` who each send their next request immediately; if
 /// `users` is 0, sent far apart in time.
 ServingTraffic again(const ServingTraffic& log, Count users, Count n) {
   constexpr double long_after = 1e5;  // seconds

@@ -9,7 +9,7 @@ namespace llmcalc {
 
 /// Layouts to search: 1 to 16 tensor-parallel ranks, also as pipelines of 2 or 4 stages if no link is faster than PCI
 /// Express. With experts, also the same numbers of data-parallel attention ranks, and of tensor-parallel ranks with
-/// whole experts. Only the request's own layout if one was given.
+/// whole experts. Only the request's own layout if it specifies one.
 std::vector<Request> serving_layouts(const Request& r);
 
 /// Serves requests of the traffic one at a time: one request if all are identical, otherwise 100. If fewer than

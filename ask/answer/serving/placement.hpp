@@ -4,10 +4,10 @@
 /// llama.cpp and its relatives split by free memory: with free bytes f_i of device i and L layers, device i holds the
 /// layers l = 0 .. L - 1 with  sum_{j < i} f_j <= l / (L + 1) * sum_j f_j < sum_{j <= i} f_j;  the head is layer L
 /// (llama.cpp, src/llama-model.cpp, load_tensors: upper_bound over the cumulated free memory). f_i is the memory that a
-/// process sees. Every device gets a layer. If a device cannot hold its share, layers move. Let x (in 64ths) be the
-/// smallest share of memory for which some placement fills no device beyond x. Of these placements, the one with the
-/// most layers on the first devices is used; --tensor-split realizes it. Other engines split evenly (served_stage).
-/// Given layers (--stage-layers) stay as given.
+/// process sees. Every device gets at least one layer. If a device cannot hold its share, layers move. Let x (in 64ths)
+/// be the smallest share of memory for which some placement fills no device beyond x. Of these placements, the one with
+/// the most layers on the first devices is used; --tensor-split realizes it. Other engines split evenly (served_stage).
+/// Layers specified by --stage-layers are not moved.
 
 #include <map>
 #include <string>
@@ -29,8 +29,8 @@ struct EngineStage {
 
 class Placement {
  public:
-  /// Precondition: has_stages(r), and `r` has passed check(). Throws InputError if the engine splits unlike devices
-  /// evenly and the even split does not fit.
+  /// Precondition: has_stages(r), and `r` has passed check(). Throws InputError if the engine splits layers evenly over
+  /// different devices and this split does not fit.
   explicit Placement(const Request& r);
 
   const std::vector<EngineStage>& stages() const { return stages_; }
@@ -44,7 +44,7 @@ class Placement {
   /// The largest batch and context for which there is a placement.
   Limits limits() const;
   /// Placement with a faster decode step: the fastest device gets as many layers as fit, then the next fastest, and
-  /// so on. Empty if layers are given, if the plan does not fit, or if the placement is already this one.
+  /// so on. Empty if layers are specified, if the plan does not fit, or if the placement is already this one.
   StageLayers fastest_first() const;
   /// The stages of a pass; only the first waits for the engine's loop.
   PassStages pass_stages() const;

@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// One hardware and layout, and the number of engines that the load needs.
+/// One kind of hardware with one layout, and the number of engines that the load needs.
 struct ServingOffer {
   Request request{};       ///< the request; has --replicas if it serves the load
   std::string why{};       ///< why it does not serve the load; empty if it does
@@ -34,7 +34,7 @@ struct ServingPoint {
   double user_speed = 0, gpu_rate = 0;  ///< generated tokens per second, per user and per GPU
 };
 
-/// Hardware or layouts left out of the comparison, and why.
+/// Hardware or layouts omitted from the comparison, and why.
 struct LeftOut {
   std::string name, why;
 };

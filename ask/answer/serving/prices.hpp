@@ -18,7 +18,7 @@ struct ServingPrices {
   std::optional<double> break_even;
 };
 /// Both prices as text: "0.35 USD per million input tokens, 9.53 USD per million output tokens"; only the input price
-/// if prompts take all the time.
+/// if prompts account for all the time.
 std::string prices_text(const ServingPrices& p);
 /// Absent if the price is unknown.
 std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& run, const Served& s);

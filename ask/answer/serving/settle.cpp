@@ -167,7 +167,7 @@ class WholeServer {
 
 /// Bisects for the fewest engines that meet the limits: `too_few` engines do not, `n` engines do. Stops within 1/128
 /// of the result, because a finer step is within the noise of drawn requests, and because runs closest to the limits
-/// take the most draws.
+/// need the most draws.
 Count fewest_between(const WholeServer& server, Count too_few, Count n) {
   constexpr Count part = 128;
   while (n - too_few > std::max<Count>(1, n / part)) {
@@ -177,7 +177,7 @@ Count fewest_between(const WholeServer& server, Count too_few, Count n) {
   return n;
 }
 
-/// Fewest engines from `least` to `most` that meet the limits; absent if no number does. At a given request rate,
+/// Fewest engines from `least` to `most` that meet the limits; absent if no number does. At a fixed request rate,
 /// adding engines never makes results worse.
 std::optional<Count> fewest_at_rate(const WholeServer& server, Count least, Count most) {
   if (!server.keeps(most)) return std::nullopt;
@@ -249,7 +249,7 @@ class SettledOffers {
   std::vector<ServingOffer*> all_;
 };
 
-/// Finds the fewest engines that an offer needs, or that it needs more engines than are worth trying.
+/// Finds the fewest engines that an offer needs, or determines that it needs more engines than are worth trying.
 void settle_offer(ServingOffer& o, const SettledOffers& settled, const std::function<bool()>& goes_on) {
   const WholeServer server(o, goes_on);
   const Count limit = std::max(o.engines, server.most()), most = settled.worth_trying(o, limit);

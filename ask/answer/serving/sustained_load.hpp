@@ -21,7 +21,8 @@ double shown_rate(double rate);
 
 /// Highest load up to the request's own at which enough requests meet the limits, by bisection to 1 %. The returned
 /// load has been simulated exactly: a rate rounded as displayed, or a whole number of users. At most `capacity`
-/// requests per second. 0 if no load down to 1/256 meets the limits. Precondition: the request has a rate or users,
+/// requests per second. 0 if no load down to 1/256 of the highest one tried meets the limits. Precondition: the request
+/// has a rate or users,
 /// and limits.
 double most_sustained_load(const Request& r, const ServingEngine& e, double capacity);
 

@@ -127,7 +127,7 @@ void check_engines(const Request& r) {
                                  *v.pass_tokens, v.draft_tokens));
 }
 
-/// Checks the number of requests before they are drawn, because drawing them takes memory.
+/// Checks the number of requests before they are drawn, because drawing them uses memory.
 void check_number_of_requests(const Request& r) {
   const ServingInputs& v = r.serving;
   if (v.requests && *v.requests > most_requests)

@@ -116,7 +116,7 @@ class Settings {
       if (!c.input.empty()) all += (all.empty() ? "" : ", ") + c.input;
     return all;
   }
-  /// Throws InputError if the user gave the value.
+  /// Throws InputError if the user specified the value.
   void refuse_value(const LaunchRow& row, const std::string& text) const {
     if (!gave(row.key)) return;
     std::string flag = row.key;

@@ -9,7 +9,7 @@
 namespace llmcalc {
 
 /// The launch text. `model`: the model's name in the stack, or as typed. Throws InputError if the table lacks an option
-/// that the user gave. Precondition: the stack has a table.
+/// that the user set. Precondition: the stack has a table.
 std::string launch_text(const Request& r, const SoftwareCard& stack, const std::string& model);
 
 /// The hub name of a preset's checkpoint; empty if unknown.

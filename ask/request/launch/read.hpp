@@ -19,7 +19,8 @@ struct Launched {
 /// table matches, or for a setting that the table does not list.
 Launched launched(const std::string& text, const std::string& path);
 
-/// The inputs that the settings denote. `takes`: whether the command takes an input; `typed`: the user's other inputs.
+/// The inputs that the settings denote. `takes`: whether the command accepts an input; `typed`: the user's other
+/// inputs.
 InputTexts inputs_of(const Launched& l, const std::function<bool(std::string_view key)>& takes, const InputTexts& typed,
                      const Arch& arch);
 

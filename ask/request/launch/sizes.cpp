@@ -23,7 +23,7 @@ Text mark(bool on) { return on ? Text("on") : std::nullopt; }
 
 // ---- Ranks
 
-/// Number of GPUs per host: 4 if NVLink connects many hosts, else 8.
+/// Number of GPUs per host: 4 if NVLink connects many hosts, otherwise 8.
 Count host_size(const Request& r) {
   constexpr Count usual = 8, many = 16, tray = 4;
   return r.hardware && !r.hardware->cluster.levels.empty() && r.hardware->cluster.levels[0].ranks > many ? tray : usual;
@@ -61,7 +61,7 @@ Text expert_parallel(const Request& r) {
 Text instances(const Request& r) {
   return r.layout.hsdp > 0 ? number(replicas(r.layout) / r.layout.hsdp) : std::nullopt;
 }
-/// Layers per device where an engine splits a model: "54,27" counts the head as a layer of the last device; "1,1"
+/// Layers per device if an engine splits a model: "54,27" counts the head as a layer of the last device; "1,1"
 /// means equal shares.
 Text device_split(const Request& r) {
   const Count n = mul(ranks(r.layout, Group::tensor), ranks(r.layout, Group::pipeline));
@@ -294,7 +294,8 @@ class Reader {
       set("global_batch", mul(micro, *data_ranks()));
     }
   }
-  /// Reads a limit on the length of requests. The limit shortens the default prompt; stated lengths must be within it.
+  /// Reads a limit on the length of requests. The limit shortens the default prompt; specified lengths must not exceed
+  /// it.
   void read_length() {
     std::optional<Count> limit = size("max_length");
     if (const auto total = size("total_length"); total && *total > 0)

@@ -28,7 +28,7 @@ std::span<const LaunchSize> launch_sizes();
 const LaunchSize* find_size(std::string_view name);
 
 /// Adds the inputs that follow from `sizes`; `typed`: the user's other inputs. Throws InputError if a size contradicts
-/// the model or a stated input.
+/// the model or a specified input.
 void add_inputs_of_sizes(const InputTexts& sizes, const InputTexts& typed, const Arch& arch, InputTexts& inputs);
 
 }  // namespace llmcalc

@@ -6,10 +6,10 @@
 
 namespace llmcalc {
 
-/// A sentence if the option changes no part of this answer, else empty.
+/// A sentence if the option changes no part of this answer, otherwise empty.
 std::string why_ignored(const Request& r, const Option& o);
 
-/// Throws InputError if a given option has no effect on this answer.
+/// Throws InputError if an option that the user set has no effect on this answer.
 void refuse_ignored(const Request& r);
 
 }  // namespace llmcalc

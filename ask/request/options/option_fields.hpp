@@ -79,7 +79,7 @@ inline constexpr Field value{[](Request& r, Text text, Text where) { in(r, membe
 template <auto member, bool to = true>
 inline constexpr Field flag{[](Request& r, Text, Text) { in(r, member) = to; }, show<member>};
 
-/// A flag; shown only if given.
+/// A flag; shown only if set.
 template <auto member>
 inline constexpr Field mark{[](Request& r, Text, Text) { in(r, member) = true; },
                             [](const Request& r) { return r.*member ? json::Value(true) : json::Value(); }};

@@ -190,7 +190,7 @@ constexpr Field stage_layers{value<&Layout::stage_layers, read_stage_layers>.rea
 
 // ---- The table
 
-/// This namespace holds short names for the parts of a report, which would collide with other names elsewhere.
+/// This namespace contains short names for the parts of an answer, which would collide with other names elsewhere.
 namespace option_tables {
 using namespace part;
 constexpr Parts both = training | inference;

@@ -28,8 +28,8 @@ struct Option {
   std::string_view instead{};  ///< the option to use for the other half: --batch for --micro-batch
   Field field{};
   std::string_view (*idle)(const Request&) =
-      nullptr;           ///< why the option has no effect (ask/request/options/idle.hpp); null: it always has one
-  bool repeats = false;  ///< whether it may be given several times
+      nullptr;           ///< why the option has no effect (ask/request/options/idle.hpp); null: always effective
+  bool repeats = false;  ///< whether it may be repeated
   bool lists = false;    ///< whether a value may contain commas
 
   bool has_optional_value() const { return value.starts_with('['); }
@@ -61,8 +61,8 @@ void give(Request& r, const Option& o, std::string_view text);
 /// The values in effect of all options of the request's parts.
 json::Value inputs_json(const Request& r);
 
-/// The given options with their values in effect: " --precision fp8 --overlap 0.5". Each occurs once; omits `besides`
-/// and options that only select the output style.
+/// The options that the user set, with their values in effect: " --precision fp8 --overlap 0.5". Each occurs once;
+/// omits `besides` and options that only select the output style.
 std::string given_text(const Request& r, std::initializer_list<std::string_view> besides);
 
 }  // namespace llmcalc

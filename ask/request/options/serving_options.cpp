@@ -34,7 +34,7 @@ constexpr Field arrivals{value<&V::arrival_variation, read_arrivals>.read, [](co
                            const V& v = r.serving;
                            return v.rate ? json::Value(arrivals_text(v.arrival_variation)) : json::Value();
                          }};
-/// Field that shows the limit in effect: the given one, else the engine's default.
+/// Field that shows the limit in effect: the specified one, otherwise the engine's default.
 template <auto member, auto limit>
 constexpr Field of_limits{value<member, parse_positive>.read, [](const Request& r) {
                             return has_traffic(r.serving) && r.hardware ? json::Value(serving_limits(r).*limit)

@@ -78,8 +78,8 @@ struct RowGradient {
   void multiply_by_slope(Count n) {
     lanes<W>(0, n, [=, from = slope.data(), to = ds.data()](Count j) { to[j] = to[j] * from[j]; });
   }
-  /// Adds the gradients of q, k and relative positions from ds of these keys, and the gradient of v from their p.
-  /// d_o: wide.
+  /// Adds the gradients of q, k and relative positions from ds of these keys, and the gradient of v from their
+  /// probabilities. d_o: wide.
   void spread(const CoreHead<T>& c, Count i, const Keys& keys, const W* d_o, KeySums<T>& sums, void* relative) {
     if (relative != nullptr)
       for (Count at = 0; at < keys.n; ++at)
@@ -186,8 +186,8 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       c.value_products(keys, wide_d, r.ds.data());
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const W *p = r.p.data(), *keep = r.keep.data();
-      // Sum p dp = o . do, except with shared keys, whose output has been rotated in the meantime. The gradient of a
-      // sink, a score with a zero value vector, is -p_sink times this sum.
+      // Sum p dp = o . do, except with shared keys: there, o has been rotated since. The gradient of a sink, a score
+      // with a zero value vector, is -p_sink times this sum.
       const W mean =
           s.shared ? sum_of<W>(n, [=](Count j) { return p[j] * keep[j] * ds[j]; }) : row_product(s.v_dim, mine, d);
       score_gradients(n, p, keep, mean, ds, dropped);
@@ -199,13 +199,13 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
   });
   for (std::size_t i = 0; i < sink_rows.size(); ++i)
     static_cast<W*>(to.sinks)[i % static_cast<std::size_t>(s.heads)] += sink_rows[i];
-  // Recomputed scores (qk), dp and dv (v each), dq and dk (qk each).
+  // Elements per pair: qk each for recomputed scores, dq and dk; v each for dp and dv.
   return (s.sequences * s.heads) * pair_flops(seen_pairs<T>(s, in), 3 * s.qk_dim + 2 * s.v_dim);
 }
 
 // ---- naive: every pair; masked scores are computed and discarded
 
-/// Rounds x to the stored format and stores it.
+/// Writes x to `to` in the stored format, and rounds x itself to that format.
 template <typename T>
 void round_to(Count first, Count last, Wide<T>* x, T* to) {
   put_row(last - first, x + first, to + first, false);
@@ -225,8 +225,9 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     thread_local std::vector<Count> room;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const CoreHead<T> c(s, in, b, h);
-    const Keys seen = c.keys(i, room),
-               done = s.queries > 1 ? Keys{.n = keys + whole_groups(s)} : seen;  // a single query skips the other keys
+    const Keys seen = c.keys(i, room), done = s.queries > 1
+                                                  ? Keys{.n = keys + whole_groups(s)}
+                                                  : seen;  // with a single query, keys that it does not see are skipped
     const Count row = c.row(i), low = done[0], high = done[done.n - 1] + 1;
     p.resize(static_cast<std::size_t>(all_keys(s)));
     few.resize(static_cast<std::size_t>(done.n));

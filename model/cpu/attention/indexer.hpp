@@ -27,14 +27,14 @@ class IndexRow {
     for (Count i = 0; i < keys.n; ++i)
       for (Count h = 0; h < s_.heads; ++h) *to++ = dot(s_.width, q(h), k(keys[i]));
   }
-  /// A key's score from the products of its heads.
+  /// A key's score from its products with the queries of all heads.
   W score(const W* product) const {
     W sum(0);
     for (Count h = 0; h < s_.heads; ++h) sum += is_weighted() ? weight(h) * positive(product[h]) : product[h];
     return sum;
   }
 
-  /// Adds key j's gradients, given the gradient d of its score; dk is this key's sum.
+  /// Adds the gradients that follow from d, the gradient of key j's score; dk accumulates the gradient of this key.
   void add_gradients(Count j, const W* product, W d, W* dq, W* dk, W* dweights) const {
     for (Count h = 0; h < s_.heads; ++h) {
       const W slope = d * head_slope(h, product[h]);

@@ -95,7 +95,7 @@ struct CoreHead {
     return wide(static_cast<const T*>(r.numbers)[row * s.heads + head]);
   }
 
-  /// Number of keys, starting at key j, that are a constant stride apart, as are their values.
+  /// Number of keys, starting at key j, with a constant stride between them and between their values.
   Count evenly(Count j) const {
     Count n = std::numeric_limits<Count>::max();
     if (j >= s.keys) return n;

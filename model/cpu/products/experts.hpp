@@ -57,8 +57,8 @@ void route(const Pointwise& s, const T* logits, T* gates, Wide<T>* saved) {
   }
 }
 
-/// With c the probability of the selected experts and g = p/c the gates: dl_e = g_e (dg_e - sum g dg) for selected
-/// experts, 0 elsewhere, as for the softmax of the selected logits.
+/// Where c is the total probability of the selected experts, and g = p/c are the gates: dl_e = g_e (dg_e - sum g dg)
+/// for selected experts, 0 elsewhere, as for the softmax of the selected logits.
 template <typename T>
 void gates_gradient(Count choices, const Wide<T>* g, const T* dg, T* dlogits, bool add) {
   using W = Wide<T>;

@@ -1,5 +1,5 @@
 #pragma once
-/// y = x W' + b: with a single dense matrix, one matrix per expert, or one per head.
+/// y = x W' + b, with a single dense matrix, one matrix per expert, or one matrix per head.
 
 #include "model/cpu/products/experts.hpp"
 #include "model/cpu/products/matmul.hpp"
@@ -14,7 +14,7 @@ void add_bias(Count rows, Count width, const T* b, Y* y) {
   each<T>(rows, width, [=](Count r) { put_row(width, more, y + r * width, true); });
 }
 
-/// db += the sum of the rows of dy, in order.
+/// db += the sum of the rows of dy, in row order.
 template <typename T>
 void bias_gradient(Count rows, Count width, const T* dy, Count stride, Wide<T>* db) {
   stripes<T>(width, rows, [=](Count first, Count last) {
@@ -60,7 +60,7 @@ P* after(P* p, Count n) {
   return p != nullptr ? p + n : nullptr;
 }
 
-/// Matmuls of the experts, in order, since a matmul may write into the next expert's rows.
+/// Runs the experts' matmuls in order, because a matmul may write into the next expert's rows.
 template <typename T>
 Flops routed(const Linear& s, const LinearView& v, const T* x, const T* w, const T* b, T* y) {
   const TokenRouting r = routing(s.rows / s.top_k, s.groups, static_cast<const T*>(v.choice));

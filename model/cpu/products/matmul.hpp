@@ -1,5 +1,5 @@
 #pragma once
-/// Matmuls, with one of four methods, chosen by format and shape.
+/// Matmuls by one of four methods, chosen by format and shape.
 
 #include <bit>
 #include <utility>
@@ -123,8 +123,8 @@ void large_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   packed_matmul(s, a, b, c);
 }
 
-/// Granule to which row counts are rounded up, at most a quarter of the rows, so that an expert's varying row counts
-/// need few compiled shapes.
+/// Granule to which row counts are rounded up: 8 or, if greater, at most a quarter of the rows, so that an expert's
+/// varying row counts need few compiled shapes.
 inline Count granule(Count rows) {
   return std::max<Count>(8, static_cast<Count>(std::bit_floor(static_cast<std::uint64_t>(rows))) / 4);
 }
@@ -150,8 +150,8 @@ void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* 
   for (Count i = 0; i < rows; ++i) std::copy_n(to + i * s.ldc, s.n, c + i * s.ldc);
 }
 
-/// Multiplies one expert's rows. Their number is rounded up by including the following rows; the rows of the last
-/// expert are padded.
+/// Multiplies one expert's rows. Rounds their number up by including the rows that follow or, if too few follow, by
+/// padding the last rows with zero rows.
 template <typename A, typename B, typename C>
 void routed_matmul(MatmulShape s, const A* a, const B* b, C* c) {
   const Count rows = s.m, step = granule(rows), up = (rows + step - 1) / step * step, whole = rows - rows % step;

@@ -11,14 +11,14 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// A row of wide elements: the row itself, or converted into `room`, which is resized as needed.
+/// A row as wide elements: the row itself, or the row converted into `room`, which is resized as needed.
 template <typename T>
 const Wide<T>* widened(Count n, const T* row, Aligned<Wide<T>>& room) {
   if constexpr (!std::is_same_v<T, Wide<T>>) room.resize(static_cast<std::size_t>(n));
   return widened(n, row, room.data());
 }
 
-/// to[i] = f(i) for i in [first, last), or to[i] += f(i).
+/// to[i] = f(i) or, if `add`, to[i] += f(i), for i in [first, last).
 template <typename T, typename F>
 LLMCALC_FLAT void put_lanes(Count first, Count last, T* to, bool add, const F f) {
   Wide<T> buffer[row_block];
@@ -56,7 +56,7 @@ void put_everywhere(Count n, T* y, const F& f, const X*... arrays) {
   fetched_blocks<T>(
       n, [&](Count first, Count last) { put_lanes(first, last, y, false, f); }, arrays..., y);
 }
-/// Computes y with f(n, x..., y) on wide rows, all prefetched, on all cores.
+/// Computes y with f(n, x..., y) on wide rows, on all cores. Prefetches all arrays.
 template <typename T, typename F, typename... X>
 void put_rows_everywhere(Count n, T* y, const F& f, const X*... x) {
   fetched_blocks<T>(

@@ -25,7 +25,7 @@ void* open_onednn() {
   return dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/// The oneDNN functions in use, under their own names.
+/// The oneDNN functions in use, by name without the prefix dnnl_.
 struct Library {
   void* file = open_onednn();
   bool complete = file != nullptr;

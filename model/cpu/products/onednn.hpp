@@ -10,9 +10,10 @@ namespace llmcalc::model {
 /// lacks bfloat16 and chooses its blocks by the number of rows, so a row's bits depend on that number.
 bool onednn_there();
 
-/// Multiplies A and B in format `from`; C is in format `to`. Returns false if oneDNN is missing or does not support it.
-/// The first call loads the library (1.3 ms), a cost that commands without a model run must not incur. oneDNN keeps a
-/// scratchpad per thread, sized for the largest matmul so far (up to about 3 MiB, for blocks of a transposed A).
+/// Multiplies A and B in format `from`; C is in format `to`. Returns false if oneDNN is missing or does not support the
+/// matmul. The first call loads the library (1.3 ms), a cost that commands must not incur unless they run a model.
+/// oneDNN keeps a scratchpad per thread, sized for the largest matmul so far (up to about 3 MiB, for blocks of a
+/// transposed A).
 bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void* a, const void* b, void* c);
 
 /// onednn_matmul in float32 through the BLAS interface, which does not compile per shape and is faster if B is not

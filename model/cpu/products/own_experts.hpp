@@ -70,7 +70,8 @@ void add_own(const Pointwise& s, const Moe& m, const T* gates, const T* a, const
   });
 }
 
-/// db = w dy; the gradient of every selected gate is dy . b. Without add_g all other gates get zero.
+/// db = w dy; the gradient of every selected gate is dy . b. Without add_g, the gradients of all other gates are set to
+/// zero.
 template <typename T>
 void add_own_gradient(const Pointwise& s, const Moe& m, const Wide<T>* saved, const T* b, const T* dy, T* db,
                       bool add_b, T* dgates, bool add_g) {

@@ -22,7 +22,7 @@ struct Tile {
 #endif
   static constexpr Count lanes = bytes / static_cast<Count>(sizeof(W)), columns = 2 * lanes;
   typedef W Vector __attribute__((vector_size(bytes)));
-  typedef W Loose __attribute__((vector_size(bytes), aligned(alignof(W)), may_alias));  ///< at any address
+  typedef W Loose __attribute__((vector_size(bytes), aligned(alignof(W)), may_alias));  ///< unaligned
 };
 
 /// Block sizes: of k, of rows of A, and of the columns of C that one thread works on at a time. Packed A is 96 KiB and
@@ -89,8 +89,9 @@ void pack_rest(Count rows, Count depth, const X* from, Count row, Count along, W
     for (Count i = 0; i < size; ++i) to[p * size + i] = i < rows ? wide(from[i * row + p * along]) : Wide<X>(0);
 }
 
-/// Packs panels of `size` rows (columns) of `depth` elements each, the k-th elements of a panel adjacent, the last
-/// panel padded with zeros. Element p of row (column) i is at from[i * row + p * along]; row or along is 1.
+/// Packs panels of `size` rows (columns) of `depth` elements each, such that elements p of all rows in a panel are
+/// adjacent. The last panel is padded with zeros. Element p of row (column) i is at from[i * row + p * along]; row or
+/// along is 1.
 template <Count size, typename X>
 void pack(Count n, Count depth, const X* from, Count row, Count along, Wide<X>* to) {
   const Count whole = n / size;

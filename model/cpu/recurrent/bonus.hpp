@@ -1,7 +1,8 @@
 #pragma once
-/// The state of one head under RWKV-6's rule, o = q' (S + u k v'), S = a S + k v' (arXiv:2404.05892): a query reads
-/// the state before its token's decays a, one per key, and its own token with a bonus u. Tokens are processed one by
-/// one or in chunks. The scores of a chunk use Sight::before_decay; their diagonal, the bonus, is not a matmul.
+/// The state of one head under RWKV-6's rule, o = q' (S + u k v'), S = a S + k v' (arXiv:2404.05892): a query reads the
+/// state from before its token's decays a (one per key element), and its own token's key and value with a bonus u.
+/// Tokens are processed one by one or in chunks. The scores of a chunk use Sight::before_decay; their diagonal, the
+/// bonus, is not a matmul.
 
 #include <vector>
 
@@ -137,7 +138,7 @@ class BonusChunks {
     products_.add_with_columns(in_.keys, in_.values, e.size, e.at_end(in_.k).data(), values(e), state);
   }
 
-  /// ds: in, the gradient of the state after the chunk; out, the gradient of the state before it.
+  /// ds: on entry, the gradient of the state after the chunk; on return, the gradient of the state before it.
   void chunk_gradient(const Decays& e, const W* state, const Solved&, const W* d_o, Rows<W>& ds,
                       const HeadGradients<W>& to) {
     const Count c = e.size, p = in_.values, n = in_.keys;

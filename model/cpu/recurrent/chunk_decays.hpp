@@ -8,7 +8,8 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// The tokens that a row sees, and whether it reads after its own token's decay or before it (G_(i - 1)).
+/// The tokens j that token i sees. all: j <= i. earlier: j < i. before_decay: j < i, without the decay of token i, so
+/// that G_(i - 1) replaces G_i.
 enum class Sight : std::uint8_t { all, earlier, before_decay };
 
 template <typename W>
@@ -40,7 +41,7 @@ class ChunkDecays {
     const W same = decays() == 1 ? factor(0) : W(1);
     for (Count n = 0; n < keys_; ++n) to[n] = x[n] * (decays() == 1 ? same : factor(n));
   }
-  /// Rows of x, scaled to read the state before the chunk.
+  /// Rows of x, scaled by e^(G_i) to read the state before the chunk.
   Rows<W> grown(const W* x, Sight sight) const {
     Rows<W> y(size, keys_);
     for (Count i = 0; i < size; ++i) times(row(x, i), sum(sight, i), nullptr, y.row(i));
@@ -53,8 +54,9 @@ class ChunkDecays {
     return y;
   }
 
-  // ---- gradients: dsums (size + 1, decays) are gradients of the sums
-  /// For x = y e^(a - b) with gradient d: adds d x to the gradient of a and subtracts it from b's; null: a constant 0.
+  // ---- gradients; dsums (size + 1, decays): the gradients of the sums
+  /// For x = y e^(a - b) with gradient d: adds d x to the gradient of a and subtracts it from the gradient of b; either
+  /// is null if it is constant.
   void add_moved(const W* d, const W* x, W* a, W* b) const {
     for (Count n = 0; n < keys_; ++n) {
       const W moved = d[n] * x[n];
@@ -83,7 +85,7 @@ class ChunkDecays {
       add_to(through.row(0), row(dk, j));
     }
   }
-  /// Adds the gradients of the log decays; each enters the sums of its own token and of all later tokens.
+  /// Adds the gradients of the log decays; each log decay enters the sums of its own token and of all later tokens.
   void add_sums(const Rows<W>& dsums, W* to) const {
     for (Count d = 0; d < decays(); ++d) {
       W sum(0);
@@ -138,7 +140,7 @@ class ChunkScores {
 
  private:
   bool sees(Count i, Count j) const { return j < i || (j == i && sight_ == Sight::all); }
-  /// k_j as seen by token i.
+  /// k_j, decayed up to token i if token i sees token j.
   const W* seen_key(Count i, Count j, Rows<W>& room) const {
     if (!sees(i, j)) return e_.row(k_, j);
     e_.times(e_.row(k_, j), e_.sum(sight_, i), e_.sum(Sight::all, j), room.row(0));
@@ -164,8 +166,8 @@ void invert(Count c, const W* b, const Rows<W>& scores, Rows<W>& to) {
 }
 
 /// Processes a head's tokens chunk by chunk. For a chunk and the state before it, a state rule provides: solve(), the
-/// chunk's contribution to the state; read(), which adds its outputs; advance(), which moves the state past the chunk;
-/// and chunk_gradient(), which moves the state's gradient before the chunk.
+/// chunk's contribution to the state; read(), which adds the chunk's outputs; advance(), which moves the state past the
+/// chunk; and chunk_gradient(), which moves the state's gradient back to the start of the chunk.
 template <typename W, typename Rule>
 struct ChunkWalk {
   const HeadInputs<W>& in;
@@ -183,7 +185,7 @@ struct ChunkWalk {
       rule.advance(e, solved, state);
     }
   }
-  /// Recomputes the states before all chunks.
+  /// Recomputes the state before each chunk.
   void backward(const W* d_o, const HeadGradients<W>& to) {
     std::vector<typename Rule::Solved> solved;
     Rows<W> states(chunks() + 1, in.state()), ds(1, in.state());

@@ -67,7 +67,8 @@ Flops convolve(const Convolution& s, const ConvolutionView& v, T* y) {
   return tap_flops(s);
 }
 
-/// Gradients of channels [first, last) of one sequence; dz: (queries + taps - 1, channels of the stripe), zeros last.
+/// Gradients of channels [first, last) of one sequence; dz: (queries + taps - 1, channels of the stripe); the last taps
+/// - 1 rows are zeros.
 template <typename T>
 struct ConvolutionStripe {
   using W = Wide<T>;
@@ -131,7 +132,7 @@ Flops convolve_gradient(const Convolution& s, const ConvolutionView& v, const T*
       stripe.gradient_of_weights(dw, db);
     }
   });
-  return (s.activated ? 3 : 2) * tap_flops(s);  // recomputes the sums, for the activation's slope
+  return (s.activated ? 3 : 2) * tap_flops(s);  // with an activation, the sums are recomputed for its slope
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

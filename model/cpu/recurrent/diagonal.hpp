@@ -104,7 +104,7 @@ class DiagonalSequence {
   const LinearAttention& s_;
   const StateView& in_;
   Count sequence_, width_;
-  Rows<W> decays_, inputs_, states_;  ///< a; m g x; h before the first token and after each
+  Rows<W> decays_, inputs_, states_;  ///< a; m g x; h before the first token and after each token
 };
 
 inline Flops diagonal_flops(const LinearAttention& s) { return flops(2, s.rows(), s.state()); }
@@ -115,8 +115,8 @@ Flops diagonal(const LinearAttention& s, const StateView& in, T* o) {
   return diagonal_flops(s);
 }
 
-/// Each sequence has separate sums for the gradients of learned parameters, which are added up in order. Decays are
-/// recomputed: a multiply-add for each, and two for its gradients.
+/// Sums the gradients of learned parameters per sequence, then over the sequences in order. States are recomputed with
+/// one multiply-add each; their gradients need two.
 template <typename T>
 Flops diagonal_gradient(const LinearAttention& s, const StateView& in, const T* d_o, const StateGradients& to) {
   using W = Wide<T>;

@@ -1,13 +1,13 @@
 #pragma once
-/// The state of one head, processed in chunks of c tokens. With G_i the sum of the chunk's log decays up to token i and
+/// The state of one head, processed in chunks of c tokens. G_i is the sum of the chunk's log decays up to token i, and
 /// e_ij = e^(G_i - G_j):
 ///
 ///   o_i = e^(G_i) q_i' S + sum over j <= i of e_ij (q_i' k_j) u_j
 ///   S   = e^(G_c) S + sum of e_cj k_j u_j'
 ///
-/// u = v (arXiv:2405.21060, 6); under the delta rule u = T b (v - e^(G) k' S) with T the inverse of I + L, where L_ij =
-/// b_i e_ij (k_i' k_j) for j < i (arXiv:2412.06464, 3.3). The masked half of the scores is computed too, as on
-/// hardware tiles; the inverse, by substitution, is not a matmul.
+/// u = v (arXiv:2405.21060, 6); under the delta rule u = T b (v - e^(G) k' S) where T is the inverse of I + L and L_ij
+/// = b_i e_ij (k_i' k_j) for j < i (arXiv:2412.06464, 3.3). The masked half of the scores is computed too, as on
+/// hardware tiles; the inverse is computed by substitution and does not count as a matmul.
 
 #include <vector>
 
@@ -102,7 +102,7 @@ class HeadChunks {
       }
   }
 
-  /// ds: in, the gradient of the state after the chunk; out, the gradient of the state before it.
+  /// ds: on entry, the gradient of the state after the chunk; on return, the gradient of the state before it.
   void chunk_gradient(const Decays& e, const W* state, const Solved& solved, const W* d_o, Rows<W>& ds,
                       const HeadGradients<W>& to) {
     const Count c = e.size, p = in_.values, n = in_.keys;

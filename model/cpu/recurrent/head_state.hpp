@@ -35,7 +35,7 @@ struct HeadGradients {
   W *removed = nullptr, *along = nullptr, *bonus = nullptr;
 };
 
-/// S *= e^(log a), one row of S per key.
+/// S *= e^(log a); S has one row per key element.
 template <typename W>
 void decay(const HeadInputs<W>& in, const W* log_decay, W* state) {
   for (Count n = 0; n < in.keys; ++n) {
@@ -45,7 +45,8 @@ void decay(const HeadInputs<W>& in, const W* log_decay, W* state) {
   }
 }
 
-/// to_n += sum over p of a b, for one decay of all keys or one per key.
+/// to_n += sum over p of a_np b_np, for one decay per key element; a decay shared by all key elements receives all
+/// sums.
 template <typename W>
 void add_decay_gradient(const HeadInputs<W>& in, const W* a, const W* b, W* to) {
   for (Count n = 0; n < in.keys; ++n) {
@@ -68,7 +69,7 @@ class HeadState {
  public:
   HeadState(const HeadInputs<W>& in, SmallProducts<W>& products) : in_(in), products_(products) {}
 
-  /// Adds to o (tokens, P), and advances S from `state`.
+  /// Adds the outputs to o (tokens, P), and advances `state` past the tokens.
   void forward(W* state, W* o) {
     Rows<W> u(1, in_.values), rest(1, in_.values);
     for (Count t = 0; t < in_.tokens; ++t) {
@@ -103,7 +104,7 @@ class HeadState {
   const W* v(Count t) const { return in_.v + t * in_.values; }
   const W* log_decay(Count t) const { return in_.log_decay + t * in_.decays; }
 
-  /// Updates S by token t. rest: v - (a S)' k.
+  /// Updates S with token t. rest: v - (a S)' k.
   void update(Count t, W* state, W* u, W* rest) {
     const Count width = in_.values;
     decay(in_, log_decay(t), state);
@@ -117,7 +118,8 @@ class HeadState {
     products_.add_with_columns(in_.keys, width, 1, k(t), u, state);
   }
 
-  /// Gradients of k, v and b of token t. ds: in, gradient of S; out, gradient of a S. decayed: a S before the token.
+  /// Gradients of k, v and b of token t. ds: on entry, the gradient of S after the token; on return, the gradient of a
+  /// S. decayed: a S.
   void update_gradient(Count t, const W* decayed, const W* u, const W* rest, W* ds, const HeadGradients<W>& to) {
     const Count width = in_.values;
     Rows<W> du(1, width);

@@ -142,7 +142,7 @@ Flops recur(const LinearAttention& s, const StateView& in, T* o) {
                        [&](Count sequence, Count group) { return StateGroup<T>(s, in, sequence, group).forward(o); });
 }
 
-/// Each sequence has separate sums for the gradients of learned parameters, which are added up in order.
+/// Sums the gradients of learned parameters per sequence, then over the sequences in order.
 template <typename T>
 Flops recur_gradient(const LinearAttention& s, const StateView& in, const T* d_o, const StateGradients& to) {
   if (s.rule == StateRule::diagonal) return diagonal_gradient(s, in, d_o, to);

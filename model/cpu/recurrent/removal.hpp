@@ -1,7 +1,7 @@
 #pragma once
 /// The state of one head under RWKV-7's rule, S = a S - b (r' S) + k v', o = q' S (arXiv:2503.14456): the part along r
-/// is read before the decays a, one per key, and removed along b. Token by token, or chunk by chunk. For a chunk, with
-/// the scores A_xy of ChunkScores, in which r is read before its own token's decay:
+/// is read before the decays a (one per key element), and removed along b. Token by token, or chunk by chunk. For a
+/// chunk, with the scores A_xy of ChunkScores, in which r is read before its own token's decay:
 ///
 ///   u = (I + A_rb)^-1 (r S + A_rk v)        the removed part
 ///   o = q S + A_qk v - A_qb u
@@ -54,7 +54,7 @@ class RemovalState {
   const W* key(const W* x, Count t) const { return x + t * in_.keys; }
   const W* log_decay(Count t) const { return in_.log_decay + t * in_.decays; }
 
-  /// Updates S by token t. u: r' S, which is removed.
+  /// Updates S with token t. u: r' S, which is removed.
   void update(Count t, W* state, W* u) {
     const Count width = in_.values, keys = in_.keys;
     Rows<W> less(1, width);
@@ -137,7 +137,7 @@ class RemovalChunks {
     products_.add_with_columns(in_.keys, in_.values, e.size, e.at_end(in_.along).data(), solved.less.data(), state);
   }
 
-  /// ds: in, the gradient of the state after the chunk; out, the gradient of the state before it.
+  /// ds: on entry, the gradient of the state after the chunk; on return, the gradient of the state before it.
   void chunk_gradient(const Decays& e, const W* state, const Solved& solved, const W* d_o, Rows<W>& ds,
                       const HeadGradients<W>& to) {
     const Count p = in_.values;
@@ -180,7 +180,7 @@ class RemovalChunks {
     const W* keys;
     Sight sight;
   };
-  /// Gradients from reads of the state before the chunk by the rows x; d: (c, P).
+  /// Gradients through the rows x, which read the state before the chunk; d (c, P): the gradients of the values read.
   void read_gradient(const Decays& e, const Reading& x, const W* state, const W* d, W* to, Rows<W>& ds,
                      Rows<W>& dsums) {
     const Count c = e.size, p = in_.values, n = in_.keys;

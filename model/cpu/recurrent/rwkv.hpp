@@ -48,7 +48,7 @@ void shift(const Shift& s, const ShiftView& v, T* y) {
   for (Count q = 0; q < s.sequences; ++q) std::copy_n(before.row((q + 1) * s.queries - 1), s.width, before.state(q));
 }
 
-/// A token contributes to its own token shifts and to the next token's. The pass starts at the beginning of the
+/// A token contributes to its own token shifts and to those of the next token. The pass starts at the beginning of the
 /// sequences.
 template <typename T>
 void shift_gradient(const Shift& s, const ShiftView& v, const T* dy, T* dx, bool add, GradientPlace dmoves,
@@ -146,7 +146,7 @@ Wide<T> inverse_length(Count n, const T* x, const T* w) {
   return W(1) / sqrt_of(square + number<W>(1e-6));
 }
 
-/// Rows are heads of tokens; every head has separate weights.
+/// Each row is one head of one token; every head has separate weights.
 template <typename T>
 void unit(const Norm& s, const T* x, const T* w, T* y, Wide<T>* inverse) {
   const Count heads = s.weights / s.width;

@@ -1,5 +1,5 @@
 #pragma once
-/// Inputs of a recurrence's heads, computed from its operands, and the gradients back to the operands: see StateView.
+/// Inputs of a recurrence's heads, computed from its operands (see StateView), and the gradients of these operands.
 
 #include "model/backend.hpp"
 #include "model/cpu/attention/attention.hpp"
@@ -11,7 +11,7 @@ namespace llmcalc::model::LLMCALC_ISA {
 
 /// How a kind of recurrence computes its decays: e^(-exp(log) step).
 struct DecayMaker {
-  Count decays = 1, steps = 1, logs = 1;  ///< numbers per head: decays and steps of a token, learned logarithms
+  Count decays = 1, steps = 1, logs = 1;  ///< numbers per head: a token's decays and steps, and learned logarithms
   DecayMaker(const LinearAttention& s, RecurrentKind kind) {
     if (kind == RecurrentKind::rwkv6) decays = logs = s.key_dim;
     if (kind == RecurrentKind::kimi_delta || kind == RecurrentKind::rwkv7) decays = steps = s.key_dim;
@@ -145,8 +145,8 @@ class HeadRows {
             .along = along_.data(),
             .bonus = bonus_.data()};
   }
-  /// Writes o (tokens, P + 1), divided by the normalizer, to the result; the state has scale e^(-m). Returns m after
-  /// the tokens.
+  /// Writes o (tokens, P + 1), divided by the normalizer, to the result. e^(-m) is the scale of the cached state; `m`
+  /// is its value before the tokens, and the result its value after them.
   W write_normalized(const Rows<W>& o, W m, T* to) const {
     for (Count t = 0; t < s_.queries; ++t) {
       const W* const from = o.row(t);
@@ -205,7 +205,8 @@ class HeadRows {
     if (in_.normalizer == nullptr) return nullptr;
     return static_cast<W*>(in_.normalizer) + 2 * ((sequence_ * s_.queries + t) * s_.heads + head_);
   }
-  /// mLSTM divides its output, o = y / max(|z|, 1). Returns rows of the gradients of y, each followed by z's.
+  /// mLSTM's output is o = y / max(|z|, 1), where z is the normalizer. Each returned row is a gradient of y followed by
+  /// the gradient of z.
   Rows<W> normalized_gradient(const T* d_o) const {
     Rows<W> d(s_.queries, s_.value_dim());
     const T* const o = static_cast<const T*>(in_.out);
@@ -308,7 +309,7 @@ class HeadRows {
     });
   }
 
-  /// A log decay is -c s, with slope -c s (1 - s).
+  /// A log decay is -c s, where c is removal_decay and s = sigmoid(operand); its slope is -c s (1 - s).
   void add_removal_gradient(Count t, const HeadRowGradients<W>& d, const StateGradients& to) const {
     const W *const dlog = d.log_decay.row(t), *const log = log_decay_.row(t);
     const W *const by = d.removed.row(t), *const along = d.along.row(t), *const key = removed_.row(t);

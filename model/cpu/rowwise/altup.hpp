@@ -36,8 +36,8 @@ T* place(const GradientPlace& g, Count at) {
   return static_cast<T*>(g.to) + at;
 }
 
-/// Gradients of rescaled projections, where d(i)(c) is the gradient of element c of the i-th one. Adds the gradient
-/// of x to `dx`, and writes or adds dz.
+/// Gradients of rescaled projections, where d(i, c) is the gradient of element c of projection i. Adds the gradient of
+/// x to `dx`, and writes or adds dz.
 template <typename T, typename F>
 void add_rescaled_gradient(Count n, Count width, const StackRow<T>& row, const F& d, Wide<T>* dx, T* dz, bool add) {
   using W = Wide<T>;
@@ -98,7 +98,8 @@ void merge(const Pointwise& s, const StackView& v, T* y) {
     put_lanes(0, width, y + r * width, false, [=](Count c) { return sum[c] * share; });
   });
 }
-/// Only the first stream of x contributes. The gradient of the other streams is 0, or is left unchanged.
+/// Only the first stream of x contributes. The gradients of the other streams are set to 0 or, if dx is accumulated,
+/// left unchanged.
 template <typename T>
 void merge_gradient(const Pointwise& s, const StackView& v, const T* dy, GradientPlace dx, GradientPlace dz) {
   using W = Wide<T>;

@@ -1,5 +1,5 @@
 #pragma once
-/// Quantizes and dequantizes rows, through float.
+/// Quantizes and dequantizes rows, with float as the intermediate format.
 
 #include <vector>
 

@@ -30,10 +30,10 @@ Wide<X> log_sum_exp(Count n, const X* x, Count more) {
 /// Number of logits in the rows after row r.
 inline Count behind(const Loss& s, Count r) { return (s.rows - 1 - r) * s.vocabulary; }
 
-/// Whether a row has a target; without one it has no loss (Backend::loss).
+/// Whether a row has a target; a row without one has no loss (Backend::loss).
 inline bool has_target(std::int64_t target) { return target >= 0; }
 
-/// The mean over rows with a target; 0 without targets.
+/// The mean over rows with a target; 0 if no row has one.
 inline double mean_of(const std::vector<double>& each_row, const std::int64_t* targets) {
   double sum = 0;
   Count rows = 0;

@@ -66,7 +66,7 @@ void mix(const Pointwise& s, const MixView& v, T* y) {
   });
 }
 
-/// Computes the gradients of one token's streams: a_j dy + ds_j (inverse_j q w - v_j inverse_j^2 s_j / width). Leaves
+/// Computes the gradients of one token's streams: a_j dy + ds_j (inverse_j q w - v_j inverse_j^2 s_j / width). Stores
 /// ds and inverse in `room`.
 template <typename T>
 void mixed_row_gradient(const Pointwise& s, const MixView& v, Count row, const T* dy, const MixGradients& to,

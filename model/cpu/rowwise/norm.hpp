@@ -12,10 +12,10 @@ RowStatistics<W> saved_statistics(const Norm& s, const W* saved, Count row) {
   return s.centered ? RowStatistics<W>{saved[2 * row], saved[2 * row + 1]} : RowStatistics<W>{W(0), saved[row]};
 }
 
-/// Offset of a row's weights: one set, or one per head.
+/// Offset of a row's weights; each head may have separate weights.
 inline Count weights_of(const Norm& s, const NormView& v, Count row) { return row % v.heads * s.width; }
 
-/// Wide weights, with their offset, and biases of all heads; null for a norm without them.
+/// Wide weights, including NormView::offset, and biases of all heads; null if the norm has none.
 template <typename T>
 class NormWeights {
   using W = Wide<T>;
@@ -87,7 +87,7 @@ void norm(const Norm& s, const NormView& v, T* y, Wide<T>* statistics) {
   });
 }
 
-/// Gradients of rows [first, last); `sums` begin with the first head.
+/// Gradients of rows [first, last); `sums` start at the first head.
 template <typename T>
 void norm_rows_gradient(const Norm& s, const NormView& v, NormWeights<T>& weights, const Wide<T>* statistics,
                         Count first, Count last, const T* dy, T* dx, bool add, WeightSums<Wide<T>> sums) {
@@ -113,7 +113,7 @@ void norm_rows_gradient(const Norm& s, const NormView& v, NormWeights<T>& weight
   }
 }
 
-/// Gradients of all rows. Groups of rows have separate sums, added up in order. The number of groups depends only on
+/// Gradients of all rows. Sums are formed per group of rows, then added in order. The number of groups depends only on
 /// the rows, so the sums do not depend on the number of threads.
 template <typename T>
 void norm_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, const T* dy, T* dx, bool add,

@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// w = w shrink - rate u. With a master, descend() also writes the rounded copy.
+/// w = w shrink - rate u. With a master copy, descend() also writes the rounded copy.
 template <typename W>
 [[gnu::noinline]] void descend_row(Count n, W rate, W shrink, const W* u, W* weight) {
   lanes<W>(0, n, [=](Count i) { weight[i] = weight[i] * shrink - rate * u[i]; });
@@ -49,7 +49,7 @@ void lion(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>*
   step_rows(n, g, weight, master, m, static_cast<M*>(nullptr), LionRow<Wide<T>>(o));
 }
 
-/// u = g / root of the second moment, scaled down if its root mean square is above 1.
+/// Descends by u = g / sqrt(second moment), scaled down if the root mean square of u is above 1.
 template <typename T, typename V>
 void descend_clipped(Count n, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, const V& second) {
   using W = Wide<T>;
@@ -121,8 +121,8 @@ void transpose(Count rows, Count columns, const W* from, W* to) {
   });
 }
 
-/// Applies a Muon step, with Nesterov momentum, to a matrix (out, in). A matrix with more rows than columns gets an
-/// update as large as AdamW's (github.com/KellerJordan/Muon).
+/// Applies a Muon step, with Nesterov momentum, to a matrix (out, in). The update of a matrix with more rows than
+/// columns is multiplied by sqrt(out / in) (github.com/KellerJordan/Muon).
 template <typename T, typename M>
 void muon(Count out, Count in, const OptimizerStep& o, const Wide<T>* g, T* weight, Wide<T>* master, M* velocity) {
   using W = Wide<T>;
@@ -182,7 +182,7 @@ void with_states(const ParameterUpdate& p, const F& f) {
   f(static_cast<W*>(p.first), static_cast<W*>(p.second));
 }
 
-/// Calls f(matrix, its first element, its master) for every matrix of a parameter.
+/// Calls f(matrix index, index of its first element, its master copy or null) for every matrix of a parameter.
 template <typename T, typename F>
 void each_matrix(const ParameterUpdate& p, const F& f) {
   for (Count g = 0; g < p.groups; ++g) {
@@ -256,8 +256,8 @@ struct CodedBlock {
   }
 };
 
-/// Treats the parameters as concatenated: calls f(parameter, its first element, offset in the range, count) for each
-/// parameter's part of [begin, end).
+/// Treats the parameters as concatenated: calls f(parameter, first element in the parameter, offset in the range,
+/// count) for each parameter's part of [begin, end).
 template <typename F>
 void each_part(Updates all, std::span<const Count> starts, Count begin, Count end, const F& f) {
   auto at = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin()) - 1;
@@ -297,7 +297,7 @@ void adamw_in_8_bits(Updates all, const OptimizerStep& o) {
   std::memcpy(moments + 2 * n, scales.data(), scales.size() * sizeof(float));
 }
 
-/// Applies one step to all parameters; skips it if the factor is NaN.
+/// Applies one step to all parameters; skips the step if the factor is NaN.
 template <typename T>
 void update(Updates all, const OptimizerStep& o) {
   if (!is_factor(o.factor)) return;

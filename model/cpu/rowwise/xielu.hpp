@@ -1,5 +1,5 @@
 #pragma once
-/// xIELU, an activation with two learned parameters per layer, with or without a gated operand.
+/// xIELU, an activation with two learned parameters per layer, optionally multiplied by a second operand.
 
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/rowwise/pointwise.hpp"
@@ -11,7 +11,7 @@ Xielu<Wide<T>> bent(const T* bends) {
   return {wide(bends[0]), wide(bends[1])};
 }
 
-/// y = xIELU(x) b; b null: 1.
+/// y = xIELU(x) b; null b: all ones.
 template <typename T>
 void xielu(Count n, const T* bends, const T* x, const T* b, T* y) {
   const auto f = bent(bends);

@@ -38,7 +38,8 @@ struct DecodeShare {
     Count key_slot, value_slot;  ///< slots of the first key and its value
     int lane, group, groups, tile;
     float *q, *scores, *most, *total, *shrink, *slope, *sums;
-    float* p;  ///< scores of the tile, in alternating buffers: the last tile's may still be read when these are written
+    float* p;  ///< scores of the tile, in alternating buffers, because the previous tile's may still be read while
+               ///< these are written
   };
   static LLMCALC_HD constexpr Count room(int threads, int lanes) {
     return static_cast<Count>(sizeof(float)) * H *
@@ -99,7 +100,7 @@ struct DecodeShare {
     at.sums = at.slope + H;
     return at;
   }
-  /// Loads the scaled queries; elements past their end and missing heads are zero.
+  /// Loads the scaled queries; elements beyond the head width, and missing heads, are zero.
   template <typename Thread>
   LLMCALC_HD void prepare(const Thread& t, const Here& at) const {
     in_block(t, H * lanes * N, [&](Count i) {
@@ -263,7 +264,7 @@ class DecodeAttention {
  public:
   explicit DecodeAttention(const Scores<T>& c) : c_(c) {}
 
-  /// Whether this kernel applies: it requires heads of whole packs, at most as wide as a warp.
+  /// Whether this kernel applies: it requires heads of whole packs, at most one pack per thread of a warp.
   bool can() const {
     const Attention& s = c_.s;
     return s.queries == 1 && c_.drop.p <= 0 && c_.in.rope_dim == 0 && s.qk_dim % N == 0 && s.v_dim % N == 0 &&

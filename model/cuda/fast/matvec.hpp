@@ -18,7 +18,7 @@ struct FewRows {
 
   /// Whether the rows are few enough and consist of whole packs.
   static bool fits(Count rows, Count in) { return rows >= 1 && rows <= 8 && in % pack_of<T> == 0; }
-  /// Whether this kernel applies, which also requires that all rows begin at a pack.
+  /// Whether this kernel applies, which also requires that all rows begin at a pack boundary.
   bool can() const {
     constexpr int N = pack_of<T>;
     return fits(rows, in) && (rows == 1 || x_stride % N == 0) && at_packs<N>(x, weight);

@@ -45,7 +45,7 @@ inline std::optional<CoreObstacle> mma_obstacle(const Attention& s, const Attent
   return std::nullopt;
 }
 
-/// A tensor of (sequences, queries, heads, v_dim): the output, and its gradient.
+/// A tensor of (sequences, queries, heads, v_dim): the output or its gradient.
 inline MmaHeads output_heads(const Attention& s, const bf16* data) {
   return MmaHeads(
       HeadView{.data = data, .sequence = s.queries * s.heads * s.v_dim, .token = s.heads * s.v_dim, .head = s.v_dim});
@@ -100,8 +100,8 @@ Count executed_pairs(int tokens, const F& reach) {
   return executed_pairs(tokens, Kernel::rows, Kernel::columns, reach);
 }
 
-/// Exact FLOPs that tensor cores execute, in whole tiles: masked pairs and the padding of narrow heads count.
-/// Forward: 2 matmuls; backward: 3 for the queries' gradient and 4 for the keys' and values'.
+/// Exact FLOPs that tensor cores execute, in whole tiles: masked pairs and the padding of narrow heads count. Forward:
+/// 2 matmuls; backward: 3 for the gradient of the queries, and 4 for those of keys and values.
 inline Flops mma_flops(const Attention& s, bool backward) {
   const Band band(s);
   const auto of_queries = [&](int i, int end) { return band.of_queries(i, end); };

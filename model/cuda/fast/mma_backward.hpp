@@ -1,9 +1,9 @@
 #pragma once
 /// Gain and measure: see mma_attention.hpp.
 ///
-/// Flash attention on tensor cores, backward. Scores are computed twice, in a kernel for the queries' gradient and in
-/// one for the keys' and values': 7 matmuls instead of 5. Every element is summed by one warp in a fixed order, without
-/// atomics, so that results are bitwise reproducible.
+/// Flash attention on tensor cores, backward. Scores are computed twice, in a kernel for the gradient of queries and in
+/// one for the gradients of keys and values: 7 matmuls instead of 5. Every element is summed by one warp in a fixed
+/// order, without atomics, so that results are bitwise reproducible.
 ///
 ///     p = e^(scale q k' - log-sum-exp)    ds = p (do v' - delta)    dq = scale ds k    dk = scale ds' q    dv = p' do
 
@@ -18,7 +18,7 @@ struct MmaGradientInputs {
   const float *log_sum_exp, *delta;  ///< one value per row; delta: o . do
 };
 
-/// dq: a block per segment of queries, over tiles of keys.
+/// dq: one block per segment of queries, which loops over tiles of keys.
 template <int width>
 struct MmaQueryGradient {
   static constexpr int threads = 128, blocks_per_multiprocessor = 2;
@@ -80,7 +80,8 @@ struct MmaQueryGradient {
   }
 };
 
-/// dk and dv: a block per segment of keys of a KV head, over query tiles of all its heads, with transposed scores.
+/// dk and dv: one block per segment of keys of a KV head, which loops over query tiles of all heads that share it, with
+/// transposed scores.
 template <int width>
 struct MmaKeyGradient {
   static constexpr int threads = 128, blocks_per_multiprocessor = 2;

@@ -27,7 +27,7 @@ LLMCALC_FORCE_INLINE void each_tile(const Thread& t, const HeadTokens& k, const 
   unsigned turn = 0;
   for (int j = first; j < reach.end; j += Tile::rows, turn ^= 1U) {
     t.template cp_async_wait<0>();
-    t.sync();  // all threads see this tile, and have read the one that is overwritten now
+    t.sync();  // now all threads see this tile, and have read the one that is overwritten next
     if (j + Tile::rows < reach.end) load_next(turn ^ 1U);
     f(Tile{at + turn * 2 * Tile::bytes}, Tile{at + (turn * 2 + 1) * Tile::bytes}, j);
   }
@@ -60,7 +60,8 @@ struct MmaForward {
   LLMCALC_HD void operator()(const Thread& t) const {
     const Band& band = s.band;
     const BlockPlace at = s.block(t.block(), stretches(), s.heads);
-    const int begin = (stretches() - 1 - at.stretch) * stretch;  // the last segments see the most keys
+    const int begin =
+        (stretches() - 1 - at.stretch) * stretch;  // the last segments, which see the most keys, start first
     const int end = begin + stretch < band.queries ? begin + stretch : band.queries;
     const int row = t.index() / warp * rows, i = begin + row;
     const TokenBand reach = band.of_queries(i, i + rows < end ? i + rows : end);
@@ -83,8 +84,8 @@ struct MmaForward {
   }
 
   /// Replaces scores by e^(score - a row's base), as powers of two. A base is the largest score so far, or an earlier
-  /// maximum: bases rise only if a weight would exceed 2^8, rarely after the first tile; previous sums are then scaled
-  /// down.
+  /// maximum: bases rise only if a weight would exceed 2^8, which is rare after the first tile; previous sums are then
+  /// scaled down.
   template <typename Thread>
   LLMCALC_FORCE_INLINE void weigh(const Thread& t, State& state, float (&p)[m][n][4]) const {
     constexpr float high = 8;

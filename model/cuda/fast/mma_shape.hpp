@@ -1,15 +1,15 @@
 #pragma once
 /// Gain and measure: see mma_attention.hpp.
 ///
-/// Shapes for attention kernels on tensor cores, stored as ints, which take fewer registers than Counts.
+/// Shapes for attention kernels on tensor cores, stored as ints, which use fewer registers than Counts.
 
 #include "model/backend.hpp"
 #include "model/cuda/fast/mma_tile.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// For a segment of tokens in a band: the tokens of the other side. [first, end) are paired with at least one token
-/// of the segment, and [all_first, all_end) with all of them.
+/// For a segment of queries (or keys), ranges of keys (or queries). At least one token of the segment is paired with
+/// [first, end), and every token with [all_first, all_end).
 struct TokenBand {
   int first = 0, end = 0, all_first = 0, all_end = 0;
   LLMCALC_HD bool any(int x, int x_end) const { return x < end && x_end > first; }

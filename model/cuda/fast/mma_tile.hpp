@@ -24,7 +24,7 @@ namespace llmcalc::model::cuda {
 
 /// A tile in a block's shared memory, `at` bytes from its start. Rows are chunks of 16 bytes, which ldmatrix reads
 /// eight rows at a time. A row's chunks are permuted by the row's index. The eight chunks are then in different banks
-/// (32 of 4 bytes), even if a row is as long as all banks together, half as long or twice as long.
+/// (there are 32 of 4 bytes), even if a row is as long as all banks together, half as long or twice as long.
 template <int rows_, int width_>
 struct SharedTile {
   static constexpr int rows = rows_, width = width_, chunks = width / 8;
@@ -47,7 +47,7 @@ struct HeadTokens {
   LLMCALC_HD HeadTokens from(int first) const {
     return {data + static_cast<Count>(first) * stride, stride, tokens - first, dim};
   }
-  /// Starts to copy the first tokens into a tile; fills it with zeros after the last token and past `dim` elements.
+  /// Starts copying the first tokens into a tile; fills it with zeros after the last token and beyond `dim` elements.
   template <int threads, typename Tile, typename Thread>
   LLMCALC_FORCE_INLINE void load(const Thread& t, const Tile& to) const {
     constexpr int together = threads / Tile::chunks;
@@ -64,7 +64,8 @@ struct HeadTokens {
   }
 };
 
-/// Position of a lane's elements in its warp: of element e of c, and of the row and chunk it addresses for ldmatrix.
+/// A lane's positions in its warp's tiles: row and column of element e of c, and the row and chunk that the lane
+/// addresses for ldmatrix.
 struct WarpLane {
   unsigned lane;
   template <typename Thread>
@@ -147,7 +148,7 @@ LLMCALC_FORCE_INLINE void hide(const Thread& t, float (&c)[m][n][4], const F& ke
   }
 }
 
-/// Writes `dim` elements of a row of c, from its upper or lower half (0, 1), times a factor.
+/// Writes `dim` elements of a row of c, from its upper or lower half (0, 1), multiplied by a factor.
 template <int columns>
 LLMCALC_FORCE_INLINE void store_row(const WarpLane& l, bf16* to, int dim, const float (&c)[columns][4], int half,
                                     float factor) {

@@ -3,8 +3,8 @@
 /// decode_124m_unrecorded, and calibrate's recorded_s relative to launch_s.
 ///
 /// Replays operators from a recording: their launches become one, and values that change across runs are read from
-/// memory that is filled before each run. A device records into its `Graph`: begin() and end() around the launches,
-/// room() for changing values, launch().
+/// memory that is filled before each run. A device records into its `Graph`: begin() and end() enclose the launches,
+/// room() provides memory for changing values, and launch() runs the recording.
 
 #include <algorithm>
 #include <cstdlib>
@@ -68,7 +68,7 @@ class Source {
   bool moves_ = false;
 };
 
-/// Whether LLMCALC_GRAPHS enables graphs: 0 or 1, the default. Throws std::runtime_error for any other value.
+/// Whether LLMCALC_GRAPHS enables graphs: 1 (the default) or 0. Throws std::runtime_error for any other value.
 inline bool graphs_wanted(const char* said = std::getenv("LLMCALC_GRAPHS")) {
   const std::string_view s = said != nullptr ? said : "1";
   if (s != "0" && s != "1")
@@ -81,7 +81,7 @@ class Replays {
  public:
   explicit Replays(Device& device) : device_(device) {}
 
-  /// The first run is not recorded, because libraries choose algorithms and compile kernels in it.
+  /// The first run is not recorded, because libraries choose algorithms and compile kernels during it.
   void run(std::unique_ptr<Recording>& held, const Moving& m, const std::function<void()>& f) {
     if (held == nullptr) {
       held = std::make_unique<Held>();
@@ -119,7 +119,7 @@ class Replays {
   }
   Flops counted() const { return flops_; }
 
-  /// A kernel parameter of this value. In a replay, found() returns the value.
+  /// A kernel parameter with this value or, in a replay, with the value that found() returns.
   template <typename X, typename F>
   Moved<X> moved(const X& value, const F& found) {
     if (now_ == nullptr) return {value};
@@ -210,7 +210,7 @@ class Replays {
   Device& device_;
   bool wanted_ = graphs_wanted();
   Flops flops_;
-  Held* now_ = nullptr;  ///< recording being made, with the values of moving_; null: none
+  Held* now_ = nullptr;  ///< the recording in progress, with inputs *moving_; null if there is none
   const Moving* moving_ = nullptr;
 };
 

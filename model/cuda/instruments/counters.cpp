@@ -29,7 +29,7 @@ void refuse_unsupported(const Cupti& cupti) {
   throw std::runtime_error("CUPTI does not support this device's counters");
 }
 
-/// Requests the list and not only its size, because a missing permission is reported only here.
+/// Requests the list and not only its size, because a missing permission is reported only then.
 void refuse_not_permitted(const Cupti& cupti, CUcontext context) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_GetCounterAvailability_Params, list);
   list.ctx = context;
@@ -39,7 +39,7 @@ void refuse_not_permitted(const Cupti& cupti, CUcontext context) {
   cupti.call("cuptiProfilerGetCounterAvailability", list, "listing the counters");
 }
 
-/// The calls are in this order because, without a working driver, querying the chip would end the program.
+/// The calls are in this order because, without a working driver, querying the chip would terminate the program.
 std::string chip_of_device(const Cupti& cupti, CUcontext context) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Initialize_Params, begin);
   cupti.call("cuptiProfilerInitialize", begin, "starting");
@@ -128,7 +128,7 @@ struct Counters::Session {
 };
 
 void Counters::Session::start() {
-  disable();  // after a session that an error ended
+  disable();  // in case an error ended the previous session
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_Enable_Params, enable);
   enable.ctx = context;
   cupti.call("cuptiRangeProfilerEnable", enable, "enabling the counters");

@@ -9,20 +9,20 @@
 
 namespace llmcalc::model::cuda {
 
-/// Search paths of CUPTI.
+/// Names and paths under which CUPTI's library is searched for.
 std::vector<std::string> cupti_names();
 
 /// Sets of CUPTI's metrics, the largest first: FLOPs of the tensor cores, nanoseconds, and bytes read from and written
-/// to DRAM. One set counts one format, because GH100 cannot count two in one pass. GeForce's RTX 50 series uses other
-/// names for the bytes, and some chips do not count them.
+/// to DRAM. A set counts tensor-core FLOPs in one format only, because GH100 cannot count two formats in one pass.
+/// GeForce's RTX 50 series uses other names for the bytes, and some chips do not count them.
 std::vector<std::vector<const char*>> metric_choices(bool bf16_numbers);
 
 /// The largest of these sets that a chip counts in one pass. Needs no device. Throws as passes() does.
 std::vector<const char*> metrics_of(const std::string& chip, bool bf16_numbers,
                                     const std::vector<std::string>& libraries = cupti_names());
 
-/// Number of passes needed for a chip's metrics ("GH100"). Does not need a device. Throws std::runtime_error with a
-/// sentence if CUPTI is missing, or does not support the chip or a metric.
+/// Number of passes in which a chip, such as "GH100", counts these metrics. Does not need a device. Throws
+/// std::runtime_error with a sentence if CUPTI is missing, or does not support the chip or a metric.
 int passes(const std::string& chip, const std::vector<const char*>& names,
            const std::vector<std::string>& libraries = cupti_names());
 
@@ -40,7 +40,7 @@ class Counters {
 
   /// Why counting is impossible, in a sentence; empty if it is possible.
   const std::string& missing() const { return missing_; }
-  /// See Instruments: consecutive ranges with different names. All of these throw std::runtime_error.
+  /// See Instruments: consecutive ranges with different names. All of these throw std::runtime_error on failure.
   void start();
   void begin(const std::string& range);
   void end();

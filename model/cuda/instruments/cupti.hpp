@@ -1,6 +1,6 @@
 #pragma once
-/// CUPTI's functions, looked up when they are called; failures are reported as sentences. This file is empty without
-/// CUPTI's headers.
+/// CUPTI's functions, looked up when they are called; failures are reported as sentences. This file is empty if CUPTI's
+/// headers are missing.
 
 #if __has_include(<cupti_range_profiler.h>)
 #include <cupti_profiler_host.h>
@@ -25,7 +25,7 @@ class Cupti {
   /// Throws std::runtime_error if CUPTI is missing.
   explicit Cupti(const std::vector<std::string>& names);
 
-  /// Calls function(parameters); `doing` is part of the sentence on failure. Throws std::runtime_error.
+  /// Calls function(parameters); `doing` names the action in the error sentence. Throws std::runtime_error.
   template <typename P>
   void call(const char* function, P& parameters, const std::string& doing) const {
     auto* const f = library_.find<CUptiResult(P*)>(function);
@@ -37,7 +37,7 @@ class Cupti {
   void close(const char* function, P& parameters) const {
     if (auto* const f = library_.find<CUptiResult(P*)>(function)) f(&parameters);
   }
-  std::string version() const;  ///< version of CUPTI's interface, "130001"
+  std::string version() const;  ///< version of CUPTI's interface, such as "130001"
 
  private:
   std::string sentence(CUptiResult r, const std::string& doing) const;

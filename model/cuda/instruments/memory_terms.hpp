@@ -5,7 +5,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Readings at fixed points. "Outside" is memory in use that belongs neither to the tensor pool nor to recorded steps.
+/// Readings at fixed points. "Bytes outside" are in use, but belong neither to the tensor pool nor to recorded steps.
 struct MemoryPoints {
   std::optional<Bytes> before;         ///< bytes in use by the driver and other processes before this process had a
                                        ///< context
@@ -14,7 +14,7 @@ struct MemoryPoints {
   Bytes kernels;                       ///< bytes outside once all kernels have run
   std::vector<UsedMemory> workspaces;  ///< workspaces in the pool
   Bytes graphs;                        ///< bytes used by recorded steps, outside the pool
-  Bytes used;                          ///< bytes in use now, by every process
+  Bytes used;                          ///< bytes in use now by all processes
   Bytes pool;                          ///< bytes of `used` that belong to the pool
   Bytes pool_most;                     ///< peak bytes used in the pool
 };

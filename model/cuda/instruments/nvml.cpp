@@ -113,8 +113,8 @@ std::optional<Bytes> Nvml::used() const {
   return m ? std::optional(Bytes(static_cast<Count>(m->used))) : std::nullopt;
 }
 
-/// Excludes one computing process, this program. It cannot be found by process id, which may be unknown in a
-/// container.
+/// Excludes one compute process: this program, which cannot be found by its process ID, because that may be unknown in
+/// a container.
 std::optional<int> Nvml::other_processes() const {
   auto* const f = library_.find<int(void*, unsigned*, void*)>("nvmlDeviceGetComputeRunningProcesses_v3");
   if (!missing_.empty() || f == nullptr) return std::nullopt;

@@ -10,7 +10,7 @@ namespace llmcalc::model::cuda {
 
 class Nvml {
  public:
-  /// Opens the board at this PCI address, "0000:1b:00.0".
+  /// Opens the board at this PCI address, such as "0000:1b:00.0".
   explicit Nvml(const std::string& pci, const std::string& library = "libnvidia-ml.so.1");
   /// Why readings are impossible, in a sentence; empty if the board can be queried.
   const std::string& missing() const { return missing_; }
@@ -18,11 +18,12 @@ class Nvml {
   Board board() const;
   std::optional<double> watts() const;
   std::optional<double> joules() const;  ///< energy since the driver was loaded
-  std::optional<Bytes> used() const;     ///< used board memory, by every process
+  std::optional<Bytes> used() const;     ///< board memory used by all processes
 
  private:
   struct Memory;
-  /// function(device, &value) or function(device, which, &value): the value, if the function exists and succeeds.
+  /// function(device, &value) or function(device, which, &value): the value; absent if the function does not exist or
+  /// fails.
   template <typename T>
   std::optional<T> ask(const char* function) const;
   template <typename T>

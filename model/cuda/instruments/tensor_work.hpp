@@ -7,8 +7,9 @@
 
 namespace llmcalc::model::cuda {
 
-/// Matmuls: 2 per multiply-add of their sizes, a lower bound for padded matmuls. Attention on tensor cores executes
-/// whole tiles of known size; single-query, plain and naive attention run outside them. Absent without FLOPs.
+/// Matmuls: 2 FLOPs per multiply-add of their shape, a lower bound for padded matmuls. Attention on tensor cores
+/// executes whole tiles of known size; single-query, plain and naive attention run outside them. Absent if the operator
+/// is neither a matmul nor attention.
 std::optional<TensorWork> tensor_work(const TensorOp& op);
 
 }  // namespace llmcalc::model::cuda

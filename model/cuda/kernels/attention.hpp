@@ -1,6 +1,6 @@
 #pragma once
-/// Attention on a GPU, for any shape: flash and naive, forward and backward, a block per query or per key. Scores are
-/// computed by multiply-adds of single threads; model/cuda/fast has faster kernels on tensor cores.
+/// Attention on a GPU, for any shape: flash and naive, forward and backward, with one block per query or per key.
+/// Scores are computed by multiply-adds of single threads; model/cuda/fast has faster kernels on tensor cores.
 
 #include <cmath>
 #include <limits>

@@ -63,8 +63,8 @@ class AttentionLaunches {
   void launch(Count blocks, Count room, const Kernel& kernel) {
     if (blocks > 0) device_.launch(kernel, blocks, threads, room);
   }
-  /// Calls f(pairs) between the steps common to both cores: before it, o . do of each row; after it, the sinks'
-  /// gradients.
+  /// Calls f(pairs) between the two steps that both cores share: computing o . do of each row, and adding the gradients
+  /// of the sinks.
   template <typename F>
   void around(const T* o, const T* d_o, const AttentionGradients& to, const F& f) {
     const DeviceWorkspace<Device, float> delta(device_, rows_), sinks(device_, rows_);

@@ -1,6 +1,7 @@
 #pragma once
-/// Cross-entropy of the vocabulary's logits, in float32 or the format of the matmuls. One pass reads the logits for
-/// the loss; a second pass replaces them by their gradient. In between only the log-sum-exp of every row is kept.
+/// Cross-entropy of the vocabulary's logits, in float32 or the format of the matmuls. One pass reads the logits for the
+/// loss; a second pass replaces them by their gradient. Between the passes, only the log-sum-exp of every row is
+/// stored.
 
 #include <limits>
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Packs of N logits that a thread loads before it uses the first.
+/// Number of packs of N logits that a thread loads before it uses the first one.
 template <int N>
 inline constexpr int packs_at_once = N > 1 ? 2 : 8;
 
@@ -83,7 +84,7 @@ struct LossGradientRows {
         const Count i = (at + u * t.size() + t.index()) * N;
         if (i < vocabulary) p[u] = load<N>(x + i);
       }
-      if constexpr (sizeof(T) < sizeof(X)) t.sync();  // all threads have read the logits that `to` overwrites
+      if constexpr (sizeof(T) < sizeof(X)) t.sync();  // now all threads have read the logits that `to` overwrites
       LLMCALC_UNROLL
       for (int u = 0; u < steps; ++u) {
         const Count i = (at + u * t.size() + t.index()) * N;
@@ -150,7 +151,7 @@ class Classifier {
 
   Device& device_;
   std::unique_ptr<DeviceWorkspace<Device, float>> log_sums_;
-  const float* of_ = nullptr;  ///< the logits of log_sums_
+  const float* of_ = nullptr;  ///< the logits from which log_sums_ were computed
 };
 
 }  // namespace llmcalc::model::cuda

@@ -1,5 +1,5 @@
 #pragma once
-/// Sums over rows, column by column, bitwise reproducible: groups of rows separately, then the groups in order.
+/// Bitwise reproducible sums over rows, for every column: first within groups of rows, then over the groups in order.
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@ namespace llmcalc::model::cuda {
 
 /// partial[group, k, column] = sum k of a column over the rows of a group. f(row, column, sums) adds a row's
 /// contribution to sums[k][n], for the N columns starting at `column`. A block per group and 32 N columns; its warps
-/// take rows round-robin. Shared memory: K N elements per thread.
+/// process rows round-robin. Shared memory: K N elements per thread.
 template <int K, int N, typename F>
 struct ColumnSums {
   Count rows, columns, size;  ///< size: number of rows in a group
@@ -91,7 +91,7 @@ void add_column_sums(Device& device, Count rows, Count columns, const F& f, cons
   add_groups<K>(device, groups, columns, partial.data(), to);
 }
 
-/// The rows of a matrix, unchanged.
+/// Contribution of a matrix's row to the column sums: the row itself.
 template <typename T, int N>
 struct PlainRows {
   const T* data;

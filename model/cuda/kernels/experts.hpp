@@ -1,5 +1,5 @@
 #pragma once
-/// Mixture of experts on a GPU: routing of tokens to experts, and back.
+/// Mixture of experts on a GPU: routing tokens to experts, and combining the experts' results.
 
 #include <map>
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// Computes the softmax of a row of logits, with the top_k renormalized and not_chosen elsewhere; ties go to the lower
-/// expert.
+/// Computes the softmax of a row of logits, with the top_k renormalized and not_chosen elsewhere; ties go to the
+/// lower-numbered expert.
 template <typename T>
 LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* gates) {
   float most = wide(logits[0]), all = 0, chosen = 0;

@@ -12,7 +12,7 @@ namespace llmcalc::model::cuda {
 struct Stretches {
   const Count* begins;
   Count arrays;
-  /// The array that a segment belongs to.
+  /// The array that contains a segment.
   LLMCALC_HD Count array_of(Count stretch) const {
     Count low = 0, high = arrays;
     while (high - low > 1) {
@@ -23,7 +23,7 @@ struct Stretches {
   }
 };
 
-/// Indices of first segments, with `size` pieces per segment; pieces(array): number of pieces of an array.
+/// Computes Stretches::begins for segments of `size` pieces; pieces(array): number of pieces of an array.
 template <typename Array, typename F>
 std::vector<Count> stretch_begins(const std::vector<Array>& arrays, Count size, const F& pieces) {
   std::vector<Count> begins{0};

@@ -19,7 +19,7 @@ void position_sums(Device& device, const Lookup& s, Count queries, const Moved<C
   });
 }
 
-/// The tokens of every id, in order: bucket b has the tokens from token[first[b]] to token[first[b + 1]], with the id
+/// The tokens of every id, in order: bucket b contains token[first[b]], ..., token[first[b + 1] - 1], which all have id
 /// row[b]. There are as many buckets as tokens; unused buckets at the end are empty. Stored as three consecutive
 /// arrays: first, token, row.
 inline Count bucket_numbers(Count tokens) { return 3 * tokens + 1; }

@@ -7,7 +7,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// A block's copy of a row of T for later reads; null if the row is too long.
+/// A row of T, and the block's copy of it for later reads; `room` is null if the row is too long.
 template <typename T, int N>
 struct SavedRow {
   const T* from;
@@ -58,7 +58,7 @@ LLMCALC_HD NormStatistics row_statistics(const Thread& t, const Norm& s, const S
 
 inline constexpr Count norm_line = 64;  ///< bytes for the sums of a block: a float for each of 16 warps
 
-/// y = (x - mean) inverse w + b. Shared memory: a line, then a row if `saved`.
+/// y = (x - mean) inverse w + b. Shared memory: norm_line bytes, then a row if `saved`.
 template <typename T, int N>
 struct NormRows {
   Norm s;
@@ -102,10 +102,10 @@ struct NormSums {
   float *weight, *bias;
 };
 
-/// The gradient of a norm. A block takes one head and a group of tokens, and reads x and dy once:
-///   dx = inverse (g - mean(g) - n mean(g n))   with g = dy w and n the normalized row.
+/// The gradient of a norm. A block processes one head of a group of tokens, and reads x and dy once:
+///   dx = inverse (g - mean(g) - n mean(g n))   where g = dy w, and n is the normalized row.
 /// It also sums its tokens' contributions to the gradients of w and b. Statistics that were not saved are recomputed.
-/// Shared memory: a line for block sums; a row of x and of dy if `saved`; the sums if `near`, otherwise they accumulate
+/// Shared memory: norm_line bytes; a row each of x and dy if `saved`; the sums if `near`, otherwise they accumulate
 /// in `partial`.
 template <typename T, int N>
 struct NormRowsGradient {
@@ -203,7 +203,7 @@ struct NormRowsGradient {
 template <typename T, typename Device>
 class Norms {
   static constexpr int N = pack_of<T>;
-  static constexpr Count most_room = 96 * 1024;  ///< bytes of shared memory per block, so that two or more blocks fit
+  static constexpr Count most_room = 96 * 1024;  ///< most bytes of shared memory per block, so that two blocks fit
                                                  ///< on a multiprocessor
 
   /// Number of threads of a block: one per pack, in whole warps.

@@ -151,7 +151,7 @@ void update(Device& device, Replays<Device>& replays, Updates parameters, const 
   }
 }
 
-/// See Backend::clip; one thread.
+/// See Backend::clip; runs on one thread.
 struct ClipOf {
   const double *losses, *squares;
   std::size_t batches, parameters;
@@ -163,7 +163,8 @@ struct ClipOf {
   }
 };
 
-/// Sums of squares of segments of every gradient, and their sums. `room`: bytes of shared memory for a block's sum.
+/// The sum of squares of every gradient, added up from sums over its segments. `room`: bytes of shared memory for a
+/// block's sum.
 template <typename Device>
 void square_sums(Device& device, int threads, Count room, Updates parameters, double* sums) {
   constexpr Count stretch = 1 << 16;

@@ -32,7 +32,7 @@ LLMCALC_HD Pack<X, N> load(const X* from) {
   return *packs<N>(from);
 }
 
-/// Whether packs of N may begin at these pointers; null is allowed.
+/// Whether all these pointers are aligned to packs of N; null counts as aligned.
 template <int N, typename... X>
 bool at_packs(const X*... at) {
   return ((reinterpret_cast<std::uintptr_t>(at) % alignof(Pack<X, N>) == 0) && ...);
@@ -126,7 +126,7 @@ auto columns_of(Count count, F f, Column<X>... columns) {
   const Count whole = at_packs<N>(columns.data...) ? count / N : 0;
   return Columns<N, F, X...>{count, whole, f, {columns...}};
 }
-/// Runs f on element i of every column; its arguments are registers, and written ones are stored.
+/// Runs f on element i of every column. Its arguments are in registers; those of written columns are stored afterward.
 template <typename Device, typename F, typename... X>
 void over(Device& device, Count count, F f, Column<X>... columns) {
   const auto kernel = columns_of(count, f, columns...);

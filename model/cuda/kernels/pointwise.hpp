@@ -81,7 +81,7 @@ void dropout_gradient(Device& device, Count count, const Dropout& d, const std::
       reads(mask));
 }
 
-/// y += b in every row; y has a separate format.
+/// y += b in every row; the formats of y and b may differ.
 template <typename Device, typename T, typename Y>
 void add_bias(Device& device, Count rows, Count width, const T* bias, Y* y) {
   over(

@@ -31,20 +31,21 @@ class Products {
   void gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) {
     if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
     Count stride = s.out;
-    if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // wide rows, as loss_gradient wrote them
+    if (v.wide_output)
+      stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // loss_gradient wrote rows with the stride of wide rows
     dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), v.add_weight_gradient, w(db));
   }
 
  private:
   /// `timed` and `bias`: see GpuDevice::matmul; experts' matmuls are not timed, since their row counts differ in every
-  /// step. Returns true if the bias is added.
+  /// step. Returns whether the bias was added.
   bool product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true, In bias = nullptr) {
     if (s.m == 0 || s.n == 0 || s.k == 0) return false;
     const bool with_bias = device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed, bias);
     replays_.count(flops(2, s.m, s.n, s.k));
     return with_bias;
   }
-  /// A bias that a matmul adds has y's format.
+  /// The matmul itself can add the bias only if it has y's format.
   void dense(const FewRows<T>& a, bool timed = true) {
     if (a.can()) {
       a.run(device_);
@@ -56,7 +57,7 @@ class Products {
     if (a.bias == nullptr || with_bias) return;
     a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
   }
-  /// dw of 0 rows is 0. It must still be written unless it is added to.
+  /// With 0 rows, dw is 0, which must still be written unless `add_dw` is set.
   void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
                       bool add, W* dw, bool add_dw, W* db) {
     if (rows == 0 && !add_dw) device_.fill(dw, 0, mul(s.out, s.in, static_cast<Count>(sizeof(W))));

@@ -1,6 +1,6 @@
 #pragma once
-/// Kernels that sum within rows: gates per row, means and squares, combination of experts. A block per row, sums in a
-/// fixed order.
+/// Kernels that sum within rows: gates per row, means and squares, combination of experts. One block per row; the order
+/// of additions is fixed.
 
 #include "model/backend.hpp"
 #include "model/cuda/kernels/lists.hpp"

@@ -54,7 +54,7 @@ LayerSet cohere_local_layers(const Config& c, const Arch& a) {
   return set;
 }
 
-/// hf cohere2_moe/modeling_cohere2_moe.py: Cohere 2 with experts of intermediate_size, a router without bias, and
+/// hf cohere2_moe/modeling_cohere2_moe.py: Cohere 2 with experts of width intermediate_size, a router without bias, and
 /// num_shared_experts fused into one MLP; dense layers have prefix_dense_intermediate_size (if absent:
 /// intermediate_size). With rms_norm_eps, norms are RMSNorms.
 Arch cohere2_moe(const Config& c, const Defaults& d) {

@@ -22,9 +22,9 @@ void refuse_other_llada(const Config& c) {
     if (c.flag(key, false)) c.refuse("\"" + std::string(key) + "\" is true, which is not supported");
 }
 
-/// hub inclusionAI/LLaDA-MoE-7B-A1B-Base, modeling_lladamoe.py: bidirectional Llama, with RMSNorms of the head width
-/// on q and k if qk_layernorm is set. Layers marked in moe_layer_freq have experts of expert_intermediate_size and a
-/// router without bias; all others have MLPs of dense_intermediate_size.
+/// hub inclusionAI/LLaDA-MoE-7B-A1B-Base, modeling_lladamoe.py: bidirectional Llama, with RMSNorms of the head width on
+/// q and k if qk_layernorm is set. Layers marked in moe_layer_freq have experts of width expert_intermediate_size and a
+/// router without bias; all others have MLPs of width dense_intermediate_size.
 Arch llada_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

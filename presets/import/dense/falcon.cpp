@@ -85,9 +85,9 @@ void mpt_mlp(const Config& c, Arch& a) {
   if (ffn.text("ffn_type", "mptmlp") == "mptglu") a.mlp = MlpKind::gated;
 }
 
-/// hf mpt/modeling_mpt.py for the defaults; github mosaicml/llm-foundry llmfoundry/models/mpt/modeling_mpt.py for
-/// flags that exist only in the checkpoints' code. no_bias (default true) removes every bias, including those of
-/// norms; qk_ln normalizes q and k over their whole width. Tied by default.
+/// hf mpt/modeling_mpt.py for the defaults; github mosaicml/llm-foundry llmfoundry/models/mpt/modeling_mpt.py for flags
+/// that exist only in the checkpoints' code. no_bias (default true) removes every bias, including the biases of norms;
+/// qk_ln normalizes q and k over their whole width. Tied by default.
 Arch mpt(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const bool bias = !c.flag("no_bias", true);

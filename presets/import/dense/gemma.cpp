@@ -62,10 +62,10 @@ void add_decoder(const Config& c, Arch& a, const Arch& decoder) {
   if (decoder.mlp_width != a.mlp_width) a.mlps.push({decoder.mlp_width, LayerSet::every(encoder, 1, a.layers)});
 }
 
-/// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2 layers; decoder layers also have
-/// cross-attention to the encoder's output, with norms before and after it and without RoPE. Each half has a token
-/// embedding, and the head is tied to the decoder's. These count as one table and an untied head, which have the same
-/// number of parameters.
+/// hf t5gemma/modeling_t5gemma.py: an encoder and a decoder of Gemma 2 layers; decoder layers also have cross-attention
+/// to the encoder's output, with norms before and after it and without RoPE. Each half has a token embedding, and the
+/// head is tied to the decoder's embedding. The two embeddings count as one table and an untied head, which have the
+/// same number of parameters.
 Arch t5gemma(const Config& c, const Defaults& d) {
   for (const char* half : {"encoder", "decoder"})
     if (!c.has(half)) c.refuse("\"" + std::string(half) + "\" is missing; it must contain the sizes of that half");
@@ -102,7 +102,7 @@ Arch gemma3(const Config& c, const Defaults& d) {
 /// Layers of the model from `first` on.
 LayerSet layers_from(const Arch& a, Count first) { return LayerSet::every(first, 1, a.layers); }
 
-/// Layer index given as an object key: "5" or "05".
+/// Layer index written as an object key: "5" or "05".
 Count full_layer_number(const Config& c, const std::string& name) {
   if (name.empty() || name.size() > 6 || name.find_first_not_of("0123456789") != std::string::npos)
     c.refuse("expected layer numbers, got " + in_quotes(name));

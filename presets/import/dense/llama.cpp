@@ -7,8 +7,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hf llama/modeling_llama.py. `attention_bias` adds biases to q, k, v and o, `mlp_bias` to the MLP's matrices.
-/// Untied by default. The number of KV heads defaults to that of heads, the head width to hidden / heads. hub
+/// hf llama/modeling_llama.py. `attention_bias` adds biases to q, k, v and o, `mlp_bias` to the MLP's matrices. Untied
+/// by default. By default, there are as many KV heads as heads, and the head width is hidden / heads. hub
 /// openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py, and hf minicpm4/modeling_minicpm4.py: Llama with scalar
 /// multipliers. hub Tele-AI/TeleChat3-36B-Thinking and IQuestLab/IQuest-Coder-V1-40B-Instruct: as Llama.
 Arch llama(const Config& c, const Defaults& d) {
@@ -52,7 +52,7 @@ Arch ouro(const Config& c, const Defaults& d) {
 }
 
 /// hf mistral/modeling_mistral.py. No biases. Every layer has a window, by default of 4096 tokens, unless
-/// sliding_window is null. Null therefore differs from absent.
+/// sliding_window is null. A null key therefore differs from an absent key.
 Arch mistral(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
@@ -323,7 +323,7 @@ Arch plamo(const Config& c, const Defaults& d) {
 }
 
 /// hf mllama/modeling_mllama.py, the text model: Llama. Some layers (cross_attention_layers) only read images and are
-/// skipped if there is none. They are counted with the encoders, as are 8 additional rows of the token embedding.
+/// skipped if there is no image. They are counted with the encoders, as are 8 additional rows of the token embedding.
 Arch mllama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.layers -= static_cast<Count>(image_layers(c).size());

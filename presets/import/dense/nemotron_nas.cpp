@@ -115,8 +115,8 @@ void set_block_mlps(const Config& c, Arch& a, const std::vector<NasBlock>& all) 
 }
 
 /// hub nvidia/Llama-3_3-Nemotron-Super-49B-v1, modeling_decilm.py: Llama whose layers differ (block_configs; Puzzle,
-/// arXiv:2411.19146). Each has attention, an MLP, both or neither, with its number of KV heads, its MLP width, and a
-/// norm before each existing part. Layers with neither are omitted.
+/// arXiv:2411.19146). Each layer has attention, an MLP, both or neither, a separate number of KV heads and MLP width,
+/// and a norm before each part that it has. Layers with neither are omitted.
 Arch nemotron_nas(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

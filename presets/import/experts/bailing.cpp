@@ -1,4 +1,4 @@
-// inclusionAI's Ling, Ring and LLaDA 2, and Sarvam, whose layers are those of Ling.
+// inclusionAI's Ling, Ring and LLaDA 2, and Sarvam, which has Ling's layers.
 
 #include "presets/import/families.hpp"
 
@@ -14,7 +14,7 @@ struct BailingDefaults {
 
 /// hub inclusionAI/Ling-mini-2.0, modeling_bailing_moe_v2.py: `use_qkv_bias` on q, k, v, `use_bias` on o, RMSNorms of
 /// the head width on q and k (`use_qk_norm`); the first layers are dense; all others have experts, with the shared
-/// experts fused into one MLP. The load-balancing bias is a buffer. MTP modules are those of DeepSeek-V3
+/// experts fused into one MLP. The load-balancing bias is a buffer. MTP modules as in DeepSeek-V3
 /// (BailingMoeV2MTPLayer).
 Arch bailing_layers(const Config& c, const Defaults& d, const BailingDefaults& usual) {
   Arch a = base_arch(c, d);

@@ -143,8 +143,7 @@ void sparse_attention(const Config& c, Arch& a, Count heads) {
   shared.layers = layers_without_indexer(c, a);
   set_mixer(a, shared);
   while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of))
-    --a.mtp.mixer_of;  // MTP modules run an indexer
-                       // themselves
+    --a.mtp.mixer_of;  // each MTP module runs an indexer
 }
 
 /// hub deepseek-ai/DeepSeek-V3.2, inference/model.py; hf deepseek_v32/: DeepSeek-V3 with sparse attention.
@@ -313,8 +312,8 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf longcat_flash/modeling_longcat_flash.py: layers with two latent attentions, two dense MLPs and, parallel to
-/// them, experts of which some return their input. num_hidden_layers, if given, counts both halves of each layer. The
+/// hf longcat_flash/modeling_longcat_flash.py: layers with two latent attentions, two dense MLPs and, parallel to them,
+/// experts, some of which return their input. num_hidden_layers, if present, counts both halves of each layer. The
 /// load-balancing bias is a buffer. Other kinds of embedding tables are not supported. Every file has an MTP module,
 /// whether or not the config states it (vLLM, longcat_flash_mtp.py): attention, a dense MLP and a separate token
 /// embedding.

@@ -109,7 +109,7 @@ bool ends_in_window(const Config& c, const Arch& a) {
 
 /// Sets MTP modules (hub deepseek-ai/DeepSeek-V4-Flash, inference/model.py, MTPBlock). Each has a layer without
 /// pooling, projections of the token embedding and of every residual stream, and a separate norm and stream weights
-/// before the head. The table and head are the model's.
+/// before the head. Modules share the model's table and head.
 void set_modules(const Config& c, Arch& a) {
   const std::vector<Count> all = ratios(c, a);
   const auto first = std::find(all.begin(), all.end(), 0);

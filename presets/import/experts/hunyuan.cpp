@@ -36,8 +36,8 @@ Count same_in_all_layers(const Config& c, const Arch& a, std::string_view key, C
   return all.front();
 }
 
-/// Sets experts of moe_intermediate_size (if absent: intermediate_size) in every layer, a router without bias, and
-/// `shared_experts` MLPs of intermediate_size, fused into one.
+/// Sets experts of width moe_intermediate_size (if absent: intermediate_size) in every layer, a router without bias,
+/// and `shared_experts` MLPs of width intermediate_size, fused into one.
 void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
   if (c.count("moe_layer_num_skipped", 0) > 0)
     c.refuse("\"moe_layer_num_skipped\" is above 0; only models with experts in every layer are supported");
@@ -52,9 +52,9 @@ void set_hunyuan_experts(const Config& c, Arch& a, Count shared_experts) {
                   .layers = LayerSet::all(a.layers)});
 }
 
-/// Sets cross-layer attention (arXiv:2405.12981): in every group of cla_share_factor layers, the first computes keys
-/// and values, and the others read them. The others normalize the keys with separate weights. These weights count as
-/// query scales, which give the same scores because the norms follow the rotation.
+/// Sets cross-layer attention (arXiv:2405.12981): in every group of cla_share_factor layers, the first layer computes
+/// keys and values, and the other layers read them. These layers normalize the keys with separate weights. The weights
+/// count as query scales, which result in the same scores because the norms follow the rotation.
 void share_between_layers(const Config& c, Arch& a) {
   c.ignore({"cla_share_factor"});
   if (!c.flag("use_cla", false)) return;
@@ -67,8 +67,8 @@ void share_between_layers(const Config& c, Arch& a) {
 }
 
 /// hf hunyuan_v1_moe/modeling_hunyuan_v1_moe.py, hub tencent/Hunyuan-A13B-Instruct, modeling_hunyuan.py: the dense
-/// model with experts of moe_intermediate_size (if absent: intermediate_size) in every layer, a router without bias,
-/// and one shared MLP of intermediate_size.
+/// model with experts of width moe_intermediate_size (if absent: intermediate_size) in every layer, a router without
+/// bias, and one shared MLP of width intermediate_size.
 Arch hunyuan_moe(const Config& c, const Defaults& d) {
   Arch a = hunyuan(c, d);
   if (!c.flag("use_mixed_mlp_moe", true))
@@ -100,9 +100,9 @@ Arch hunyuan_large(const Config& c, const Defaults& d) {
 }
 
 /// hf hy_v3/modeling_hy_v3.py and hub tencent/Hy3: RMSNorms of the head width on q and k, regardless of the config;
-/// `attention_bias` on q, k, v and o. Layers marked sparse in mlp_layer_types, or all layers from
-/// first_k_dense_replace on, have experts, and num_shared_experts fused into one MLP. The load-balancing bias is a
-/// buffer. MTP modules are those of DeepSeek-V3.
+/// `attention_bias` on q, k, v and o. Layers marked sparse in mlp_layer_types, or all layers from first_k_dense_replace
+/// on, have experts, and num_shared_experts fused into one MLP. The load-balancing bias is a buffer. MTP modules as in
+/// DeepSeek-V3.
 Arch hy_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("mlp_bias", false))

@@ -18,8 +18,8 @@ std::vector<Count> laguna_heads(const Config& c, const Arch& a) {
 
 using HeadKinds = InplaceVector<LayerMixer, 4>;
 
-/// The entry of `kinds` with this number of heads and this reach. If there is none, adds one whose other properties
-/// equal those of `own`.
+/// The entry of `kinds` with this number of heads and this reach. If no entry matches, adds one with the other
+/// properties of `own`.
 LayerMixer& kind_with(const Config& c, HeadKinds& kinds, const Mixer& own, Count heads, const Reach& reach) {
   for (LayerMixer& kind : kinds)
     if (kind.heads == heads && kind.reach == reach) return kind;

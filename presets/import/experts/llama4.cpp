@@ -25,10 +25,10 @@ LayerSet expert_layers(const Config& c, const Arch& a) {
   return sparse_or(c, a, listed, {"moe_layers", "interleave_moe_layer_step"});
 }
 
-/// hf llama4/modeling_llama4.py, the text model. Layers with experts have num_local_experts of intermediate_size and
-/// a shared expert of the same width; all others have a dense MLP of intermediate_size_mlp. Router without bias;
-/// `attention_bias` on q, k, v and o; `use_qk_norm` (default true) adds weight-free norms on q and k. Layers with
-/// RoPE attend within chunks of attention_chunk_size, all others to all tokens. Untied by default.
+/// hf llama4/modeling_llama4.py, the text model. Layers with experts have num_local_experts experts of width
+/// intermediate_size and a shared expert of the same width; all others have a dense MLP of width intermediate_size_mlp.
+/// Router without bias; `attention_bias` on q, k, v and o; `use_qk_norm` (default true) adds weight-free norms on q and
+/// k. Layers with RoPE attend within chunks of attention_chunk_size, all others to all tokens. Untied by default.
 Arch llama4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);

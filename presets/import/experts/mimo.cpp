@@ -107,7 +107,7 @@ Arch step3(const Config& c, const Defaults& d) {
 }
 
 /// Attention of the window layers. Its head counts are in attention_other_setting, or in num_sliding_attention_heads
-/// and num_attention_heads_per_layer (hf). layer_types also has entries for the MTP modules, after those of the
+/// and num_attention_heads_per_layer (hf). layer_types also has entries for the MTP modules, after the entries for the
 /// layers.
 LayerMixer step_window(const Config& c, const Arch& a) {
   LayerMixer window;

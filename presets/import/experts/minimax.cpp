@@ -102,9 +102,9 @@ void block_sparse_attention(const Config& c, Arch& a) {
   set_mixer(a, sparse);
 }
 
-/// github.com/ml-explore/mlx-lm, minimax_m3; hf minimax_m3_vl/: grouped attention with RMSNorms of the head width on
-/// q and k, limited to the blocks that an indexer selects in some layers. Layers marked in moe_layer_freq, or sparse
-/// in mlp_layer_types, have experts of intermediate_size, one shared expert, and a load-balancing bias that is a
+/// github.com/ml-explore/mlx-lm, minimax_m3; hf minimax_m3_vl/: grouped attention with RMSNorms of the head width on q
+/// and k, limited to the blocks that an indexer selects in some layers. Layers marked in moe_layer_freq, or sparse in
+/// mlp_layer_types, have experts of width intermediate_size, one shared expert, and a load-balancing bias that is a
 /// buffer.
 Arch minimax_m3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);

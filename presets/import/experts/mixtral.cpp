@@ -6,8 +6,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// num_local_experts experts of intermediate_size in every layer, num_experts_per_tok of them active per token, no
-/// biases.
+/// num_local_experts experts of width intermediate_size in every layer, num_experts_per_tok of them active per token,
+/// no biases.
 Moe mixture(const Config& c, const Arch& a, Count experts, Count top_k) {
   return {.experts = c.size({"num_local_experts", "num_experts"}, experts),
           .top_k = c.size("num_experts_per_tok", top_k),
@@ -73,7 +73,7 @@ Count grok_width(const Config& c, Count hidden) {
   return c.size({"ffn_size", "intermediate_size"}, mul(8, ceil_div(width, 8)));
 }
 
-/// github xai-org/grok-1 run.py and model.py, with their original key names or those of ports to transformers:
+/// github xai-org/grok-1 run.py and model.py, with the original key names or the key names of ports to transformers:
 /// RMSNorms before and after each sub-layer, gated GELU experts in every layer, router without bias, tied.
 Arch grok(const Config& c, const Defaults& d) {
   Arch a;
@@ -98,9 +98,9 @@ Arch grok(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// github sgl-project/sglang, models/grok.py, for hub xai-org/grok-2, whose model_type is "git" (in hf an image
-/// model): Grok-1 with an untied head and, if residual_moe is set, a dense MLP of intermediate_size parallel to the
-/// experts of moe_intermediate_size.
+/// github sgl-project/sglang, models/grok.py, for hub xai-org/grok-2, whose model_type is "git" (in hf an image model):
+/// Grok-1 with an untied head and, if residual_moe is set, a dense MLP of width intermediate_size parallel to the
+/// experts of width moe_intermediate_size.
 Arch grok_2(const Config& c, const Defaults& d) {
   if (named_class(c) != "Grok1ForCausalLM")
     c.refuse(

@@ -227,7 +227,7 @@ void routers(const NamedLayer& l, const Arch& a) {
 }
 
 /// The projection that combines an MTP module's inputs: one matrix for both inputs, or two matrices that are packed
-/// like the others.
+/// like all other matrices.
 void join(const Arch& a, const MtpModule& m, const std::function<void(const Matrix&)>& visit) {
   const bool apart = !m.token.empty();
   for (const std::string& name : {m.join, m.token})

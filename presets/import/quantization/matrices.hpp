@@ -34,8 +34,8 @@ void for_each_router(const Arch& arch, const std::function<void(const Matrix&)>&
 void for_each_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 
 /// Like for_each_router() and for_each_matrix(), for MTP modules. The matrix that combines a hidden state and a token
-/// embedding stays in the config's dtype unless a block names it: no published checkpoint packs it with the others
-/// (Qwen3.5-27B-FP8, GLM-5-FP8, DeepSeek-V3, NVIDIA's in NVFP4).
+/// embedding stays in the config's dtype unless a block names it: no published checkpoint packs it like the other
+/// matrices (Qwen3.5-27B-FP8, GLM-5-FP8, DeepSeek-V3, NVIDIA's in NVFP4).
 void for_each_mtp_router(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 void for_each_mtp_matrix(const Arch& arch, std::string_view family, const std::function<void(const Matrix&)>& visit);
 

@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, 8> text_prefixes{"model.language_model.mo
                                                         "backbone.",
                                                         "model."};
 
-/// The name or pattern with any prefix from text_prefixes removed. Prefixes of encoders and MTP modules before
-/// "layers." are kept, because these modules are outside the language model.
+/// The name or pattern without any prefix from text_prefixes. Prefixes of encoders and MTP modules before "layers." are
+/// not removed, because these modules are outside the language model.
 std::string in_text_model(const std::string& name) {
   for (const std::string_view prefix : text_prefixes)
     if (name.starts_with(prefix)) return name.substr(prefix.size());

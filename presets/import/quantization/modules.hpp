@@ -26,7 +26,7 @@ struct NameExpression {
   bool anywhere = false;             ///< whether it matches at any position, not only at the start
 };
 
-/// A set of modules, given by names ("lm_head", "model.layers.0.mlp"), globs ("*.attn.*") or regular expressions
+/// A set of modules, specified by names ("lm_head", "model.layers.0.mlp"), globs ("*.attn.*") or regular expressions
 /// ("re:.*self_attn.*"). A name matches its module and, if `below` is set, every module below it.
 class Modules {
  public:
@@ -55,7 +55,7 @@ class NamedModules {
  public:
   /// Adds the names in a set. If two sets have the same name, the first one applies.
   void add(const Modules& set, std::size_t number);
-  /// Lowest number of a set that names the path; absent if there is none.
+  /// Lowest number of a set that names the path; absent if no set does.
   std::optional<std::size_t> first(const std::string& path) const;
 
  private:

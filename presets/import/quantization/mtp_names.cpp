@@ -8,13 +8,13 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Names in a family's MTP modules: the prefix of the module's layer, and the matrix that combines a hidden state
-/// with the next token's embedding. {} stands for the module's number.
+/// Names in a family's MTP modules: the prefix of the module's layer, and the matrix that combines a hidden state with
+/// the next token's embedding. {} denotes the module's number.
 struct MtpNames {
   std::string_view family;  ///< prefix of the family's model_type
   std::string_view layer, join;
   std::string_view token = "";  ///< name of the matrix for the token's embedding, if two matrices combine the inputs
-  bool counts_on = false;       ///< whether module numbers continue those of the model's layers
+  bool counts_on = false;       ///< whether module numbers continue the numbers of the model's layers
   Count layers = 1;  ///< layers per module; if there are two, the first has attention, the second the MLP or experts
 };
 

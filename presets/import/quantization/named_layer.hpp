@@ -47,7 +47,7 @@ inline NameChoices both(NameChoices names, const NameChoices& others) {
 
 inline const NameChoices attention_names{"self_attn", "attn", "attention", "self_attention", "mixer"};
 
-/// A layer's attention matrices under the given parent modules.
+/// A layer's attention matrices, in any of the parent modules.
 class Projections {
  public:
   Projections(const NamedLayer& l, NameChoices parents) : l_(l), parents_(std::move(parents)) {}

@@ -38,7 +38,7 @@ struct ComponentMatrices {
   Bytes packed{}, plain{};
 };
 
-constexpr std::string_view in_16_bits = "";  ///< stands for matmuls in 16 bits
+constexpr std::string_view in_16_bits = "";  ///< denotes matmuls in 16 bits
 
 /// The name with the largest count.
 std::string_view most_of(const std::map<std::string_view, Count>& numbers) {
@@ -67,8 +67,8 @@ std::optional<NarrowPart> part_of(Component c) {
   return in_mlp(c) ? std::optional(NarrowPart::experts) : std::nullopt;
 }
 
-/// Sets one matmul format for all blocks or for some of their components; the others multiply in 16 bits. If there
-/// are several formats, uses the widest, because narrower formats are never slower.
+/// Sets one matmul format for all blocks or for some of their components; all other components multiply in 16 bits. If
+/// there are several formats, uses the widest, because narrower formats are never slower.
 void settle_products(StoredWeights& out, const std::map<Component, ComponentMatrices>& matrices) {
   NarrowParts narrow, wide_parts;
   for (const auto& [component, of] : matrices) {

@@ -135,7 +135,7 @@ std::optional<LayerSet> mamba_typed(const Config& c, const Arch& a) {
 }
 
 /// hf granitemoehybrid/modeling_granitemoehybrid.py: every layer has a mixer, Mamba-2 or attention, and a gated MLP of
-/// shared_intermediate_size, parallel to num_local_experts experts if there are any. RoPE only if
+/// shared_intermediate_size, parallel to num_local_experts experts unless that number is 0. RoPE only if
 /// position_embedding_type is "rope"; tied by default.
 Arch granitemoehybrid(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -223,9 +223,9 @@ Arch jamba(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// hf bamba/modeling_bamba.py: every layer has a mixer and a gated MLP. The mixer is attention in the layers given by
-/// attn_layer_indices (counted from 0) or layer_types (default: none), and Mamba-2 in all others. Half of each head
-/// has RoPE. `attention_bias` on q, k, v and o, `mlp_bias` on the MLP.
+/// hf bamba/modeling_bamba.py: every layer has a mixer and a gated MLP. The mixer is attention in the layers that
+/// attn_layer_indices (counted from 0) or layer_types lists (default: none), and Mamba-2 in all others. Half of each
+/// head has RoPE. `attention_bias` on q, k, v and o, `mlp_bias` on the MLP.
 Arch bamba(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   c.ignore({"mamba_expand", "attn_rotary_emb", "partial_rotary_factor"});

@@ -73,10 +73,10 @@ Arch rwkv7(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// RWKV-5, or RWKV-6 if ranks are given: time mixing in all layers; LayerNorms with bias, including one after the
-/// embedding; an MLP of squared ReLU, whose width is int(3.5 x hidden) in multiples of 32 if intermediate_size is
-/// null. The MLP and its gate each have a token shift. Untied. In these configs, num_attention_heads is the head
-/// width and is therefore not read.
+/// RWKV-5, or RWKV-6 if `ranks` is not empty: time mixing in all layers; LayerNorms with bias, including one after the
+/// embedding; an MLP of squared ReLU, whose width is int(3.5 x hidden) in multiples of 32 if intermediate_size is null.
+/// The MLP and its gate each have a token shift. Untied. In these configs, num_attention_heads is the head width and is
+/// therefore not read.
 Arch earlier_rwkv(const Config& c, const Defaults& d, const Recurrent& ranks) {
   Arch a = sized_arch(c, d);
   c.ignore({"head_size_divisor", "layer_norm_epsilon", "model_version", "num_attention_heads", "rescale_every"});

@@ -86,7 +86,7 @@ Count image_experts(const Config& text, Count hidden);
 
 /// Color channels of a pixel: 3, unless the config states otherwise.
 Count colors(const Config& media_encoder);
-/// A size that may be given as a list of two equal values.
+/// A size that the config may state as a list of two equal values.
 Count side(const Config& c, std::string_view key, Count otherwise);
 /// Number of patches in a square image: (image_size / patch_size)^2, rounded down.
 Count patches(const Config& media_encoder, Count image_size, Count patch_size);

@@ -55,7 +55,7 @@ Count layers_taken(const Config& whole) {
   return layers != nullptr && layers->is_array() ? static_cast<Count>(layers->size()) : 1;
 }
 
-/// Two matrices: one from `in` to the text model's width, and a square one.
+/// Two matrices: one from `in` to the text model's width, and a square matrix.
 ModuleTally two_matrices(const Joint& j, Count in, bool bias) {
   return ModuleTally().linear(in, j.hidden, bias).linear(j.hidden, j.hidden, bias);
 }

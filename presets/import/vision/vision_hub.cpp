@@ -34,7 +34,7 @@ MediaEncoder phi4_vision(const Config& v) {
           h};
 }
 
-/// Two matrices with biases: one from the width of the encoder's rows to that of the text model, and a square one.
+/// Two matrices with biases: one from the width of the encoder's rows to the text model's width, and a square matrix.
 ModuleTally two_matrices(Count in, Count hidden) { return ModuleTally().linear(in, hidden).linear(hidden, hidden); }
 
 /// Phi4MultimodalImageEmbedding: two matrices, and two rows that separate parts of an image.
@@ -85,7 +85,7 @@ struct SizeName {
   std::string_view object, key;
 };
 
-/// Names of the conformer sizes that differ between the configs of hf and those of the hub's code.
+/// Names of the conformer sizes that differ between hf's configs and the configs of the hub's code.
 struct ConformerNames {
   std::string_view h, m, heads, s;
   SizeName channels, far, symmetric;

@@ -10,7 +10,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// Number of rows in a table that has one row per arrangement of tiles, and one more.
+/// Number of rows in a table with one row per arrangement of tiles and one additional row.
 Count arrangements(const Config& v) {
   const json::Value* known = v.find("supported_aspect_ratios");
   const Count given = known != nullptr && known->is_array() ? static_cast<Count>(known->size()) : 8;

@@ -26,7 +26,8 @@ bool pools(const Sizes& of) { return !(of.c.ratio == Expr(0)); }
 Expr index_key(const Sizes& of) { return of.i.L == Expr(0) || pools(of) ? Expr(0) : of.i.d; }
 /// Elements of the pooled keys of one group of tokens, including an indexer's.
 Expr pooled_numbers(const Sizes& of) { return of.i.L == Expr(0) ? of.d_h : of.d_h + of.i.d; }
-/// Whether the layers cache no keys and values: they read those from other layers, or process a whole sequence at once.
+/// Whether the layers cache no keys and values, because they read another layer's cache or process a whole sequence at
+/// once.
 bool caches_none(const Sizes& of) { return of.mixer.shared_kv || of.mixer.bidirectional; }
 
 /// Elements cached per token by one attention layer: keys and values of the heads, MLA's latent row, or 0 if another
@@ -53,7 +54,7 @@ Expr key_row(S s, const Expr& width) {
 Expr value_row(S s, const Expr& width) {
   return textbook::matrix_bytes<Expr>(s.plan().kv_precision.values.format(), value_format(s), width, 1);
 }
-/// Bytes of a row of 8-bit numbers with a float32 scale per 128 of them.
+/// Bytes of a row of 8-bit numbers with a float32 scale per 128 numbers.
 Expr scaled_row(const Expr& width) { return width + Expr(4) * ceil(width / Expr(128)); }
 /// Bytes of an indexer's key.
 Expr index_row(S s, const Sizes& of) {
@@ -152,8 +153,8 @@ std::string context_at(S s, const Sizes* part, const std::string& room, const ch
          tokens(left + " - B*" + part->span.tokens.text() + "*" + local(s, *part).text(), growing(s)) + ")";
 }
 
-/// Context at which the cache is as large as the weights. Without a growing cache there is nothing to solve for: the
-/// states exceed the weights from context 1, or never.
+/// Context at which the cache is as large as the weights. Without a growing cache, the states exceed the weights from
+/// context 1 or never.
 Formula equals_weights(S s) {
   const Windowed w = windowed(s);
   if (!is_some(growing(s)) && w.mixers == 0) return {"1"};

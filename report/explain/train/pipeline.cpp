@@ -150,8 +150,8 @@ SavedOfSchedule saved_by_schedule(const Pipeline& p, Count r) {
   return {};
 }
 
-/// Micro-batches in flight on the fullest stage: the schedule's formula if it gives the peak, else the number counted
-/// over the slots.
+/// Micro-batches in flight on the fullest stage: the schedule's formula if it yields the peak, otherwise the maximum
+/// counted slot by slot.
 Formula stage_in_flight(S s) {
   const Stage stage = fullest_stage_of(s);
   const SavedOfSchedule saved = saved_by_schedule(pipeline_of(s.plan(), s.layout()), stage.rank);

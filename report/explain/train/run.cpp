@@ -29,7 +29,7 @@ std::vector<Symbol> measured(S s) {
   if (run.mfu) return {{"u_m", "MFU of the run", number_text(*run.mfu)}};
   return {};
 }
-/// GPU-hours for energy and cost, including the time lost to failures if --mtbf is given.
+/// GPU-hours for energy and cost, including the time lost to failures if --mtbf is set.
 Formula of_hours(S s, const char* times) {
   return {std::string(s.request().run.mtbf ? "gpu_hours/g" : "gpu_hours") + times,
           {as_symbol(s, "g", "goodput", "run.goodput")}};

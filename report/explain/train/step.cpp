@@ -73,9 +73,9 @@ Formula update_time(S s) {
                      "step.breakdown_s.optimizer");
 }
 
-/// Number of gradient elements that the tensor-parallel ranks all-reduce once per step: those of norms shared by the
-/// heads; under sequence parallelism also those of weights applied to a shard of the tokens, and of biases added after
-/// the reduction.
+/// Number of gradient elements that the tensor-parallel ranks all-reduce once per step: gradients of norms shared by
+/// the heads and, under sequence parallelism, of weights applied to a shard of the tokens and of biases added after the
+/// reduction.
 Formula summed_gradients(S s) {
   if (!s.tensor_parallel()) return {"0"};
   const bool sp = sequence_parallel(s.layout());
@@ -88,7 +88,7 @@ Formula summed_gradients(S s) {
   const Expr one = sp ? module.parameters_for_tokens() : module.parameters_for_heads();
   return module.formula(all + Expr("n_u", s.plan().mtp) * one);
 }
-/// Adds the time to reduce these gradients to a formula, if there are any.
+/// Adds the time of this all-reduce to a formula, if there are such gradients.
 void add_gradient_collective(S s, bool bound, Formula& f) {
   const Formula numbers = summed_gradients(s);
   if (numbers.expression == "0") return;
@@ -99,7 +99,7 @@ void add_gradient_collective(S s, bool bound, Formula& f) {
   f.own.insert(f.own.end(), numbers.own.begin(), numbers.own.end());
 }
 
-/// Whether the rows of an estimate use the rates achieved with a software (calc/roofline.hpp,
+/// Whether the rows of an estimate use the rates that a software stack achieves (calc/roofline.hpp,
 /// calc/step/row_time.hpp).
 bool has_software(S s) { return s.request().software.has_value(); }
 Formula estimated_part(S s, const char* what, const char* path) { return from_engine(s, "t_e", what, path); }
@@ -189,7 +189,7 @@ Formula limited_memory(S s) {
   f.own.push_back(as_symbol(s, "t_opt", "optimizer time, s", "step.breakdown_s.optimizer"));
   return f;
 }
-/// Seconds of one kind of collective; 0 if there are none.
+/// Seconds of one kind of collective; 0 if the step has none.
 Symbol communicated(S s, const char* name, const char* meaning, std::string_view kind) {
   const std::string seconds = s.number(fmt::format("step.breakdown_s.{}", kind));
   return {name, meaning, seconds.empty() ? "0" : seconds};

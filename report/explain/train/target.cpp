@@ -8,7 +8,7 @@ namespace {
 
 using S = const Setting&;
 
-/// The target time; a rate is shown as given.
+/// The target time. A rate counts as the time per token.
 Formula asked_time(S s) {
   const auto& target = s.request().target;
   return {"t_ask", {{"t_ask", "target time, s", number_text(target ? target->time.value : 1)}}};
@@ -40,7 +40,7 @@ constexpr Definition target_table[] = {
      "within one link domain, dividing the heads evenly", "trial of each number with the estimated time", wants_target},
 };
 
-/// The longest step that meets the target, in the form in which the target was given.
+/// The longest step that meets the target, in the form in which the user specified the target.
 Formula asked_step(S s) {
   const auto& target = s.request().target;
   const SpeedTarget t = target.value_or(SpeedTarget{});

@@ -98,7 +98,7 @@ Packing packing_of_group(const Object& group, const std::string& layout) {
   return p;
 }
 
-/// Bytes of the static scale for a tensor's inputs, if there is one. For nvfp4, this scale is counted with the
+/// Bytes of the static scale for a tensor's inputs; 0 without such a scale. For nvfp4, this scale is counted with the
 /// weights.
 Count input_scale_bytes(const Object& inputs) {
   const json::Value* dynamic = inputs.find("dynamic");
@@ -184,7 +184,7 @@ Scheme compressed_tensors(const Object& q, const SchemeContext& context) {
     for (const std::string& key : groups.keys())
       if (groups.object(key).has("weights")) s.groups.push_back(read_group(s, q, key));
   }
-  q.find("format");  // default for groups, if there are any
+  q.find("format");  // default for any groups
   if (s.groups.empty() && !q.has("sparsity_config")) refuse_scheme(q, "\"config_groups\" without weights");
   std::stable_partition(s.groups.begin(), s.groups.end(), [](const auto& g) { return !g.targets.empty(); });
   make_sparse(s, q, context);

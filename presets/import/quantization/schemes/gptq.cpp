@@ -54,9 +54,9 @@ Packing gptq_layer(const Object& q, const GptqSetting& s) {
   return p;
 }
 
-/// Adds the patterns in "dynamic", whose expressions match the start of a module's name. A pattern with "-:" excludes
-/// the module; one with "+:" or no prefix gives it separate settings. The first match applies (GPTQModel,
-/// quantization/config.py).
+/// Adds the patterns in "dynamic", whose expressions match the start of a module's name. A pattern with the prefix "-:"
+/// excludes the module; a pattern with "+:" or no prefix assigns separate settings to it. The first match applies
+/// (GPTQModel, quantization/config.py).
 void add_dynamic(Scheme& s, const Object& q, const GptqSetting& usual) {
   if (!q.has("dynamic")) return;
   const Object dynamic = q.object("dynamic");

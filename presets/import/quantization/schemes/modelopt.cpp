@@ -46,7 +46,7 @@ const Algorithm& algorithm_called(const Object& q, const std::string& name) {
   refuse_scheme(q, fmt::format("ModelOpt's quant_algo {}", in_quotes(name)));
 }
 
-/// Packing of an algorithm. The block's group size is used only if the algorithm leaves it open.
+/// Packing of an algorithm. The block's group size is used only if the algorithm does not determine it.
 Packing packing_of_algorithm(const Object& q, const Algorithm& a) {
   Packing p = packing(row(a.row));
   if (a.tensor_bytes >= 0) p.bytes.tensor_bytes = a.tensor_bytes;

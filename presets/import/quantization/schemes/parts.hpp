@@ -11,7 +11,7 @@
 
 namespace llmcalc::import {
 
-/// Throws an InputError of the form "<where>: <what> is not known; ...".
+/// Throws an InputError of the form "<where>: <what> is not supported; ...".
 [[noreturn]] void refuse_scheme(const json::Object& q, const std::string& what);
 
 /// The row of calc/formats/dtype.hpp with this name.
