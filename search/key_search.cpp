@@ -159,11 +159,13 @@ bool KeySearch::exceeds_memory() {
   return true;
 }
 
-/// The current key, with the given number of stages and the smallest micro-batch.
+/// The current key, with the given number of stages and the smallest micro-batch. Lower bounds on memory do not depend
+/// on the number of recomputed layers.
 Candidate KeySearch::any_micro_batch(Count stages) const {
   Candidate any = key_;
   any.pp = stages;
   any.micro_batch = 1;
+  any.block = 0;
   return any;
 }
 

@@ -14,8 +14,7 @@ Bytes least_saved(const LayerPrice& row, const Plan& plan) {
   const auto on_device = [&](Bytes all) { return all - share_of(all, plan.offload.activations); };
   const Bytes all = on_device(row.alive.saved), input = on_device(row.backward ? row.alive.input : Bytes());
   if (plan.recompute != Recompute::full) return all;
-  if (recomputes_groups(plan)) return {};
-  return recomputes_block(plan) ? std::min(all, input) : input;
+  return recomputes_groups(plan) ? Bytes() : std::min(all, input);
 }
 
 /// Lower bound on the bytes that a rank needs while its last layer runs, in addition to the bytes that the layer saves.

@@ -21,9 +21,9 @@ std::vector<FamilyKey> keys_of(const Space& space, const SearchPart& part, Until
   std::vector<FamilyKey> some;
   Count family = 0;
   const Candidate* before = nullptr;
-  std::vector<Candidate> all = keys(space);
-  if (until == Until::fit && space.fixed.micro_batch == 0)
-    std::erase_if(all, [](const Candidate& key) { return key.micro_batch > 1; });
+  Space least = space;
+  if (until == Until::fit && space.fixed.micro_batch == 0) least.fixed.micro_batch = 1;
+  const std::vector<Candidate> all = keys(least);
   const auto alike = until == Until::fit ? sharded_alike : priced_alike;
   for (const Candidate& key : all) {
     if (before != nullptr && !alike(*before, key)) ++family;

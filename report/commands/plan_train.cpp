@@ -193,15 +193,19 @@ Output plan_largest(Request r, const std::optional<Request>& measured, const Arg
   const LargestQuestion q = largest_question(r, arguments.text("--largest"));
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
   require_possible(r, space);
+  std::map<Count, Request> with_offload;  // requests with offload, by value
   const LargestFound most = largest(space, q, [&](Space one) {
-    Request trial = r;
+    const Count value = value_of(one, q);
+    Request& trial = with_offload.insert_or_assign(value, r).first->second;
     return search_with_offload(runner, trial, one,
-                               {.what = trying(q.of, value_of(one, q)), .until = Until::fit, .of_many = true});
+                               {.what = trying(q.of, value), .until = Until::fit, .of_many = true});
   });
   if (!most.value && !most.stopped) refuse_largest(r, space, q, gpus_that_fit(runner, r, space));
+  if (most.value) r = with_offload.at(*most.value);
   Request at = with_largest(r, space, q, most);
   Space there = most.value ? with_value(space, q, *most.value) : space;
-  SearchResult found = search_with_offload(runner, at, there);
+  there.plan.offload = r.plan.offload;
+  SearchResult found = spread_search(runner, there, {});
   if (found.best.empty() && most.stopped) found.best = plan_of_largest(most);
   space.plan.offload = there.plan.offload;
   Report report = plan_report(at, there, found, arguments.has("--pareto"));
