@@ -267,6 +267,8 @@ constexpr WeightFormats held_weights(const Plan& p) {
 }
 
 /// Whether ZeRO-3 can gather the weights: all must have the training format.
-constexpr bool gathers_weights(const Plan& p) { return held_weights(p) == WeightFormats(training_weights(p)); }
+constexpr bool gathers_weights(const Plan& p) {
+  return !trains_adapters(p) || p.base_precision == WeightFormats(training_weights(p));
+}
 
 }  // namespace llmcalc

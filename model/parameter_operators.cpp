@@ -55,7 +55,7 @@ ParameterFormats parameter_formats(const Arch& arch, const Plan& plan) {
     if (format == compute) return std::nullopt;
     if (!can_code(format))
       throw InputError("the reference transformer cannot quantize to " + std::string(format.name()) +
-                       ", the plan's format of " + shape.name + "; choose another " +
+                       ", the plan's format for " + shape.name + "; choose another " +
                        (adapts ? "--base-precision" : "--weight-precision"));
     return format;
   };

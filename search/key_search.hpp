@@ -82,9 +82,9 @@ class KeySearch {
 
   // State of the current key:
   Candidate key_, now_;
-  std::array<std::optional<Prices>, 2> priced_;  // prices without and with accumulated gradients
+  std::array<std::optional<Prices>, 2> priced_;                // prices without and with accumulated gradients
   std::array<std::array<std::optional<Prices>, 2>, 2> sized_;  // the same without a device, for Until::fit; second
-                                                                // index: under selective recomputation
+                                                               // index: under selective recomputation
   // State of the current number of stages:
   Plan plan_;
   Layout layout_;

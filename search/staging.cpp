@@ -54,18 +54,31 @@ class Moments {
       left -= n;
     }
     if (ahead == slots) note();
-    for (Count i = 0; i < std::min(slots - ahead, period); ++i) {
-      SavedOfClass &added = at(forward.chunk()), &freed = at(backward.chunk());
-      forward.pass(1);
-      backward.pass(1);
-      ++added.activations;
-      note();
-      --freed.activations;
+    for (Count left = std::min(slots - ahead, period), n = 0; left > 0; left -= n) {
+      n = std::min({left, forward.left(), backward.left()});
+      replace(at(backward.chunk()), at(forward.chunk()), n);
+      forward.pass(n);
+      backward.pass(n);
     }
   }
   std::vector<SavedMoment> take() { return std::move(all_); }
 
  private:
+  /// Visits `n` forwards of one class, each followed by a backward of another. Saved bytes change linearly, and the
+  /// classes in progress change only at the ends, so the peak is among the first two and last two moments.
+  void replace(SavedOfClass& freed, SavedOfClass& added, Count n) {
+    constexpr Count ends = 4;
+    for (Count i = 0; i < n; ++i) {
+      if (const Count skipped = n - ends; i == ends / 2 && skipped > 0) {
+        added.activations += skipped;
+        freed.activations -= skipped;
+        i += skipped;
+      }
+      ++added.activations;
+      note();
+      --freed.activations;
+    }
+  }
   SavedOfClass& at(Count chunk) { return now_[place_[static_cast<std::size_t>(chunk)]]; }
   void note() {
     for (const SavedMoment& m : all_)

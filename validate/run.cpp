@@ -116,7 +116,7 @@ void check_inference(const Case& c) {
       const Attention* a = std::get_if<Attention>(&op.shape);
       if (std::holds_alternative<Pool>(op.shape) || (a != nullptr && a->reach.limited()))
         refuse(
-            "windows, chunks and pooled keys accept one token per step after the prompt, but drafts are several; omit "
+            "windows, chunks and pooled keys accept one token per step after the prompt, but drafts use several; omit "
             "--mtp or add --train");
     }
   };

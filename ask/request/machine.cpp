@@ -47,7 +47,7 @@ std::vector<std::string> split_at_plus(const std::string& text) {
 Cluster joined_by_pcie(const HardwareCard& card, Count devices, const std::string& hardware) {
   if (card.pcie.value <= 0)
     throw InputError(
-        fmt::format("--hardware {}: {} has no PCI Express link, which joins unlike devices of a machine; use "
+        fmt::format("--hardware {}: {} has no PCI Express link, which connects different devices of a machine; use "
                     "devices of one kind",
                     hardware, card.name));
   Link link{.ranks = devices, .bandwidth = card.pcie};

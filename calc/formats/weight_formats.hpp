@@ -62,7 +62,9 @@ class WeightFormats {
   constexpr DType operator[](Component c) const { return by_[static_cast<std::size_t>(c)]; }
   constexpr DType& operator[](Component c) { return by_[static_cast<std::size_t>(c)]; }
   /// Whether all components have the same format, regardless of a checkpoint's byte counts.
-  constexpr bool uniform() const { return by_ == WeightFormats(by_[0]).by_; }
+  constexpr bool uniform() const {
+    return std::all_of(by_.begin(), by_.end(), [&](DType t) { return t == by_[0]; });
+  }
   /// Whether training can store weights in every component's format, because none of the formats has groups.
   constexpr bool plain() const {
     return std::all_of(by_.begin(), by_.end(), [](DType t) { return t.plain(); });

@@ -73,6 +73,7 @@ class ChunkTurns {
   /// `upward`: from the first to the last chunk, as in forward.
   ChunkTurns(const Pipeline& p, bool upward) : p_(p), upward_(upward), left_(p.ranks) {}
   Count chunk() const { return upward_ ? passed_ : p_.chunks - 1 - passed_; }
+  Count left() const { return left_; }  ///< number of slots left in the current turn
   /// Passes up to `slots` slots of the current chunk, and returns their number.
   Count pass(Count slots) {
     const Count n = std::min(slots, left_);

@@ -169,7 +169,7 @@ GpuDevice::Staged& GpuDevice::staged(Count bytes) {
   return staged_.emplace_back(s);
 }
 void GpuDevice::download(void* to, const void* from, Count bytes) {
-  if (recording_ != nullptr) throw std::runtime_error("the host reads results during it");
+  if (recording_ != nullptr) throw std::runtime_error("the host reads results during the recording");
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "downloading");
   wait();
 }
@@ -178,7 +178,7 @@ void GpuDevice::copy(void* to, const void* from, Count bytes) {
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), "copying");
 }
 void GpuDevice::wait() {
-  if (recording_ != nullptr) throw std::runtime_error("the host waits during it");
+  if (recording_ != nullptr) throw std::runtime_error("the host waits during the recording");
   check(cudaStreamSynchronize(stream_), "waiting for the device");
 }
 void GpuDevice::trim() { check(cudaMemPoolTrimTo(pool_, 0), "releasing memory"); }

@@ -8,7 +8,7 @@ const std::array<ParameterCard, memory_parameter_count> memory_parameter_cards{
                   "fraction of tensor memory",
                   "default: none; blocks are rounded to 512 bytes and segments to 2 MiB "
                   "(c10/cuda/CUDACachingAllocator.cpp); the fit determines fragmentation"},
-    ParameterCard{"fragmented", 0, 0, 0.3, "the same, measured outside the process: all memory that it ever reserved",
+    ParameterCard{"fragmented", 0, 0, 0.3, "the same, measured outside the process: peak reserved memory",
                   "default: none, as above"},
     ParameterCard{"process_bytes", 1.3e9, 1e9, 5e9, "bytes outside any allocator: driver, kernel code, communicators",
                   "default: Hugging Face Transformers, \"Model training anatomy\": 1343 MB with kernels loaded, one "

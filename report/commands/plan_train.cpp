@@ -197,8 +197,7 @@ Output plan_largest(Request r, const std::optional<Request>& measured, const Arg
   const LargestFound most = largest(space, q, [&](Space one) {
     const Count value = value_of(one, q);
     Request& trial = with_offload.insert_or_assign(value, r).first->second;
-    return search_with_offload(runner, trial, one,
-                               {.what = trying(q.of, value), .until = Until::fit, .of_many = true});
+    return search_with_offload(runner, trial, one, {.what = trying(q.of, value), .until = Until::fit, .of_many = true});
   });
   if (!most.value && !most.stopped) refuse_largest(r, space, q, gpus_that_fit(runner, r, space));
   if (most.value) r = with_offload.at(*most.value);

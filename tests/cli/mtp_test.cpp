@@ -86,7 +86,7 @@ TEST_CASE("validate runs a model with its MTP modules, and rejects drafting with
   test::write_file(file, model.dump());
   test::refused(ask,
                 "the reference transformer does not run this plan: windows, chunks and pooled keys accept one token "
-                "per step after the prompt, but drafts are several; omit --mtp or add --train");
+                "per step after the prompt, but drafts use several; omit --mtp or add --train");
   CHECK(test::llmcalc(train + " --train").code == 0);
 }
 

@@ -282,9 +282,10 @@ TEST_CASE("an invalid machine of several devices is rejected with a one-sentence
                                                      std::to_string(builtin_hardware().size()) + ")");
   refused("infer gpt2 --hardware 17xrtx-3090+rtx-3060",
           "--hardware 17xrtx-3090+rtx-3060: a machine has 1 to 16 devices");
-  refused("infer gpt2 --hardware rtx-3090+m4-max",
-          "--hardware rtx-3090+m4-max: m4-max has no PCI Express link, which joins unlike devices of a machine; use "
-          "devices of one kind");
+  refused(
+      "infer gpt2 --hardware rtx-3090+m4-max",
+      "--hardware rtx-3090+m4-max: m4-max has no PCI Express link, which connects different devices of a machine; use "
+      "devices of one kind");
   refused("infer gpt2 --hardware rtx-3090+rtx-3060 --tp 2",
           "--hardware rtx-3090+rtx-3060: each device is one pipeline stage; omit --tp and --pp");
   refused("infer gpt2 --pp 3 --hardware rtx-3090+rtx-3060",

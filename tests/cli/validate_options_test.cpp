@@ -37,10 +37,10 @@ TEST_CASE("the error from validate names the option that a single-device run doe
   not_run("--train --freeze mlp --recompute uniform:2",
           "groups of layers are recomputed as a whole, including frozen layers; use --recompute full or omit --freeze");
   refused("validate docs/examples/tiny-llama.json --lora 2 --base-precision iq3_s",
-          "the reference transformer cannot quantize to iq3_s, the plan's format of embedding.tokens.weight; choose "
+          "the reference transformer cannot quantize to iq3_s, the plan's format for embedding.tokens.weight; choose "
           "another --base-precision");
   refused("validate docs/examples/tiny-llama.json --infer --weight-precision int4",
-          "the reference transformer cannot quantize to int4, the plan's format of embedding.tokens.weight; choose "
+          "the reference transformer cannot quantize to int4, the plan's format for embedding.tokens.weight; choose "
           "another --weight-precision");
 }
 

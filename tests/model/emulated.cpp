@@ -121,14 +121,14 @@ class EmulatedDevice {
     copy(to, room.device, bytes);
   }
   void download(void* to, const void* from, Count bytes) {
-    if (recording_ != nullptr) throw std::runtime_error("the host reads results during it");
+    if (recording_ != nullptr) throw std::runtime_error("the host reads results during the recording");
     copy(to, from, bytes);
   }
   void copy(void* to, const void* from, Count bytes) {
     if (bytes > 0) ask([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });  // both may be null otherwise
   }
   void wait() {
-    if (recording_ != nullptr) throw std::runtime_error("the host waits during it");
+    if (recording_ != nullptr) throw std::runtime_error("the host waits during the recording");
   }
   Count capacity() const { return 0; }
   Count available() const { return 0; }

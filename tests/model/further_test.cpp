@@ -242,7 +242,7 @@ TEST_CASE("with sliding windows, MTP drafting is rejected, but training is not",
   v.plan.kv_precision = dtypes::fp32;
   v.plan.state_precision = dtypes::fp32;
   const validate::Case c{"windows", v.arch, v.plan};
-  CHECK_THROWS_WITH(validate::check_runnable(c, {}), Catch::Contains("drafts are several; omit --mtp or add --train"));
+  CHECK_THROWS_WITH(validate::check_runnable(c, {}), Catch::Contains("drafts use several; omit --mtp or add --train"));
   CHECK_NOTHROW(validate::check_runnable(c, {.inference = false}));
   CHECK(validated(c, {.training = true, .inference = false, .counted = true}, {}).differing() == 0);
 }

@@ -143,7 +143,7 @@ TEST_CASE("twenty replayed decode steps are bitwise equal to twenty direct steps
 
 TEST_CASE("a step whose results the host must read is not recorded, and the reason is reported", "[replay]") {
   const test::Variant v{"experts", test::tiny_deepseek(), test::tiny_plan()};
-  const char* const why = "not from a recording: the host reads results during it";
+  const char* const why = "not from a recording: the host reads results during the recording";
   with_and_without(v, Number::f32, trained, why);
   with_and_without(longer(v), Number::f32, decoded, why);
 }

@@ -197,8 +197,8 @@ constexpr Parts both = training | inference;
 constexpr bool common = true;
 
 constexpr std::array rank_options{
-    Option{"--hardware", "HW", "hardware preset or file; + joins unlike devices of one machine", common, part::hardware,
-           "", "", device},
+    Option{"--hardware", "HW", "hardware preset or file; + combines different devices of one machine", common,
+           part::hardware, "", "", device},
     Option{"--memory-utilization", "X", "fraction of device memory available to tensors [1; 0.9 for fit and servers]",
            !common, fit | training, "--hardware", "", value<&Plan::memory_utilization, parse_fraction>},
     Option{"--memory", "SIZE", "memory of a device, or a factor such as 1.5x [the hardware file's]", !common,
