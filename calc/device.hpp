@@ -17,7 +17,7 @@ struct Link {
   Seconds latency{};
   bool reduces = false;  ///< whether its switches can sum the data of all ranks and send the sum to every rank
   Torus torus{};         ///< torus of the connected devices, or of a group's ranks; `bandwidth` is then the sum over a
-                  ///< device's links
+                         ///< device's links
   Count wraps = 0;  ///< side of a cube: axes are rings if all their lengths are multiples of this side; 0: only whole
                     ///< axes are rings
 };
@@ -67,8 +67,8 @@ struct Achieved {
   // Rates of individual operators, by format of the matmuls.
   std::array<CoreRates, peak_count> flash{}, naive{};  ///< rates of the attention core
   std::array<CoreRates, peak_count> plain{};           ///< rates of flash attention without tensor cores
-  std::array<double, peak_count> half_matmul{};        ///< FLOPs of a matmul at half its peak rate: n1/2 (Hockney &
-                                                       ///< Jesshope 1981)
+  std::array<double, peak_count> half_matmul{};        ///< number of FLOPs at which a matmul reaches half its peak
+                                                       ///< rate: n1/2 (Hockney & Jesshope 1981)
   /// Fraction of the rate that a matmul reaches if its rows do not start at multiples of 16 bytes (aligned() in
   /// roofline.hpp).
   std::array<double, peak_count> unaligned = for_each_format(1.0);

@@ -76,8 +76,8 @@ const std::string& SafetensorsFile::text(const std::string& key) const {
 
 void SafetensorsFile::read(const Entry& entry, std::span<std::byte> into) const {
   if (into.size() != static_cast<std::size_t>(entry.bytes.value))
-    throw InputError(fmt::format("'{}', tensor {}: its {} bytes do not fit into {}", path(), in_quotes(entry.name),
-                                 entry.bytes.value, into.size()));
+    throw InputError(fmt::format("'{}', tensor {}: {} bytes in the file, but {} bytes expected", path(),
+                                 in_quotes(entry.name), entry.bytes.value, into.size()));
   file_.read(data_begin_ + entry.offset, into, fmt::format("tensor {}", in_quotes(entry.name)));
 }
 

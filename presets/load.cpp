@@ -254,10 +254,10 @@ Document hardware_document(std::string_view name_or_path) {
   if (const Builtin* preset = preset_named(builtin_hardware(), name_or_path))
     return {preset_name(*preset), preset_json(*preset)};
   if (name_or_path.find('+') != std::string_view::npos && !is_path(name_or_path))
-    throw InputError(
-        fmt::format("'{}': several devices of one machine are estimated by infer, memory --infer, report and fit; name "
-                    "one device here",
-                    printable(name_or_path)));
+    throw InputError(fmt::format(
+        "'{}': only infer, memory --infer, report and fit can estimate several devices of one machine; name "
+        "one device here",
+        printable(name_or_path)));
   if (!is_path(name_or_path)) refuse_name("hardware", name_or_path, builtin_hardware());
   Document d = read_document(std::string(name_or_path));
   if (is_model_file(d.value))

@@ -12,7 +12,8 @@ Grid software_grid();
 Grid capabilities_grid();
 /// Every version with its release date and source.
 Grid versions_grid();
-/// The keys in which two stacks, or two versions of one, differ: "vllm@0.10", "vllm@0.19". Throws InputError.
+/// The keys in which two stacks, or two versions of one, differ: "vllm@0.10", "vllm@0.19". Throws InputError if a stack
+/// or version is unknown, or if a file is invalid.
 Grid software_differences(const std::string& a, const std::string& b);
 
 }  // namespace llmcalc

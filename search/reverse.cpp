@@ -120,7 +120,7 @@ std::optional<Count> largest_global_batch(const Setup& s) {
 
 namespace {
 
-/// Tries each kind of change, from the smallest change up.
+/// For each kind of change, tries increasing amounts.
 class Mender {
  public:
   explicit Mender(const Setup& s) : s_(s) {}

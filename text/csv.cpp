@@ -33,7 +33,8 @@ std::string quoted_cell(std::string_view& line, const std::string& at) {
       break;
     }
   }
-  throw InputError(fmt::format("{}: a quoted cell is not closed before a comma or the end of the line", at));
+  throw InputError(
+      fmt::format("{}: a quoted cell must end with a quote followed by a comma or the end of the line", at));
 }
 
 std::vector<std::string> cells_of(std::string_view line, const std::string& at) {

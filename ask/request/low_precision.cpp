@@ -116,8 +116,8 @@ void check_low_precision(const Request& r) {
   for (const char* option : {"--narrow", "--wide-layers"})
     if (r.gave(option) && !is_narrow(r.plan))
       throw InputError(
-          fmt::format("{} applies only to matmuls below 16 bits, but all matmuls are in {}; set --precision fp8, "
-                      "fp8-block, mxfp8, mxfp4 or nvfp4, or omit it",
+          fmt::format("{0} applies only to matmuls below 16 bits, but all matmuls are in {1}; set --precision to fp8, "
+                      "fp8-block, mxfp8, mxfp4 or nvfp4, or omit {0}",
                       option, r.plan.precision.name()));
   if (r.gave("--narrow"))
     for (const auto& row : choices<NarrowPart>)

@@ -46,10 +46,10 @@ std::vector<std::string> split_at_plus(const std::string& text) {
 /// no PCI Express.
 Cluster joined_by_pcie(const HardwareCard& card, Count devices, const std::string& hardware) {
   if (card.pcie.value <= 0)
-    throw InputError(
-        fmt::format("--hardware {}: {} has no PCI Express link, which connects different devices of a machine; use "
-                    "devices of one kind",
-                    hardware, card.name));
+    throw InputError(fmt::format(
+        "--hardware {}: different devices in one machine are linked by PCI Express, which {} does not have; "
+        "use devices of one kind",
+        hardware, card.name));
   Link link{.ranks = devices, .bandwidth = card.pcie};
   for (const Link& level : card.cluster.levels)
     if (level.bandwidth.value == card.pcie.value) link.latency = level.latency;
@@ -136,8 +136,8 @@ namespace {
 void check_machine(const Request& r) {
   if (!r.has(part::machine) || r.has(part::training))
     throw InputError(
-        fmt::format("--hardware {}: several devices of one machine are estimated by infer, memory --infer, report and "
-                    "fit; name one device here",
+        fmt::format("--hardware {}: only infer, memory --infer, report and fit can estimate several devices of one "
+                    "machine; name one device here",
                     r.hardware->word));
   if (ranks(r.layout, Group::pipeline) != static_cast<Count>(r.machine.size()) || ranks(r.layout, Group::tensor) > 1)
     throw InputError(

@@ -110,7 +110,9 @@ void check_served_offload(const Request& r) {
     throw InputError(
         "--offload kv leaves no cache on the device for the tokens of a pass; set a fraction, for example kv:0.9");
   if (o.any() && r.plan.roofline == Roofline::step)
-    throw InputError("--offload adds the transfer time of each operator's bytes; use --roofline op");
+    throw InputError(
+        "--offload cannot be combined with --roofline step, because transfer times are added operator by operator; "
+        "use --roofline op");
 }
 
 }  // namespace

@@ -258,8 +258,9 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const Linear* linear = std::get_if<Linear>(&op.shape);
     if (op.is_frozen() || op.borrowed) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
-    // Gradients of latent projections are summed because experts are sharded, and gradients of RWKV's receptance
-    // because it multiplies a partial sum. Gradients of a router's weights are not summed.
+    // Around the experts of a latent MoE, the gradients of the latent projections and their norm are summed because the
+    // experts are sharded. Gradients of RWKV's receptance matrix are summed because its result multiplies a partial
+    // sum. Routers are excluded here; with sequence parallelism, they count as sharded by tokens below.
     const bool around_experts = whole && op.component == Component::mlp && (norm || linear);
     // Gradients of token shifts and low-rank projections are summed because their readers are sharded. An indexer is
     // replicated.

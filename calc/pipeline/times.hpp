@@ -34,7 +34,8 @@ struct ChunkNode {
 };
 ChunkNode chunk_node(const Pipeline& p, const PipelineTimes& t, ChunkPlace at);
 
-/// Seconds of a slot in `chunk` that computes gradients in `gradient` (the same chunk except in paired slots).
+/// Duration in seconds of a slot of `chunk`. In a paired slot, the forward pass is of `chunk` and the backward pass of
+/// `gradient`; in all other slots they are the same chunk.
 inline double slot_seconds(SlotKind kind, const ChunkNode& chunk, const ChunkNode& gradient) {
   switch (kind) {
     case SlotKind::forward:

@@ -39,7 +39,8 @@ Side asked(const std::string& name, const std::vector<std::string>& words) {
   const Arguments arguments = typed(words[0], words);
   ThreadRunner runner;
   const Output output = arguments.command().answer(arguments, runner);
-  if (output.stopped) throw InputError(fmt::format("the search for {} was stopped", name));
+  if (output.stopped)
+    throw InputError(fmt::format("the search for side '{}' was stopped, so there is nothing to compare", name));
   return {name, json_of(output)};
 }
 
@@ -139,7 +140,8 @@ constexpr std::array compare_options{
     Option{"--software", "", "A and B are software stacks; list the keys in which they differ"},
     Option{.flag = "--vs",
            .value = "OPTIONS",
-           .help = "quoted options to replace or add on another side; may start with a model; may be repeated",
+           .help = "quoted options that replace or extend those of --of, for another side of the comparison; may start "
+                   "with a different model; may be repeated",
            .repeats = true}};
 
 }  // namespace

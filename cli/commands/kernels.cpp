@@ -15,21 +15,23 @@ constexpr std::array validate_options{
     Option{"--device", "cpu|cuda|cuda:N", "device to run the reference on [cpu]"},
     Option{"--hardware", "HW", "file written by 'llmcalc calibrate'; if given, times are compared too"},
     Option{"--repeats", "N", "number of timed runs; the median is reported [5]"},
-    Option{"--check-time", "", "also exit with 1 if a step, prefill or decode time is outside the band"},
+    Option{
+        "--check-time", "",
+        "also exit with 1 if a step, prefill or decode time differs from its prediction by more than a factor of 1.25"},
 };
 
 constexpr std::array learn_words{Word{"FILE", "UTF-8 text file"}};
 constexpr std::array learn_options{
     Option{"--out", "FILE", "checkpoint to write [FILE's name with .safetensors, in the current folder]"},
     Option{"--model", "MODEL",
-           "preset or file; its vocabulary is replaced by the text's [Llama with 0.9 M parameters, or 2 M from 1 MB of "
-           "text]"},
+           "preset or file; its vocabulary is replaced by the text's [Llama with 0.9 M parameters, or with 2 M if "
+           "the text has at least 1 MB]"},
     Option{"--steps", "N", "optimizer steps [8 passes over the text, 500 to 3000]"},
     Option{"--minutes", "T", "stop after T minutes [stop after --steps]"},
     Option{"--batch", "N", "sequences per step [4]"},
     Option{"--seq", "N", "tokens per sequence [128]"},
     Option{"--rate", "R", "peak learning rate [0.003]"},
-    Option{"--tokenizer", "bytes|bpe", "tokenizer type [bpe from 100 KB of text, otherwise bytes]"},
+    Option{"--tokenizer", "bytes|bpe", "tokenizer type [bpe for a text of at least 100 KB, otherwise bytes]"},
     Option{"--vocabulary", "N", "maximum BPE vocabulary size [one token per 320 bytes of text, 384 to 1024]"},
     Option{"--precision", "fp32|bf16",
            "format of weights and activations; bf16 keeps fp32 master weights [fp32; bf16 on a GPU]"},
@@ -98,8 +100,9 @@ const Command learn_command{
     .arguments = "FILE.txt",
     .summary = "train a small transformer on a text",
     .about =
-        "Trains a small transformer on a text. The last tenth is held out for the report, and the twentieth before it "
-        "selects the best weights; the checkpoint stores them with the state needed to resume training.",
+        "Trains a small transformer on a text. The last tenth is held out for the report. The 5 % before the "
+        "held-out tenth is not used for training either; it determines which weights are best. The checkpoint stores "
+        "them with the state needed to resume training.",
     .examples =
         "  llmcalc learn notes.txt\n  llmcalc learn notes.txt --minutes 10 --vocabulary 4000\n"
         "  llmcalc learn notes.txt --resume --steps 2000",

@@ -36,7 +36,7 @@ std::optional<ModelCard> model_said(const Arguments& arguments, const AllTables&
   for (const OperatorTables& t : tables) folders.insert(t.model_folder);
   if (folders.size() > 1)
     throw InputError(
-        fmt::format("--model names one model, but '{}' contains tables of {}: {}; pass the folder of one model",
+        fmt::format("--model names one model, but '{}' contains tables of {} models ({}); pass the folder of one model",
                     arguments.text("--from"), folders.size(), fmt::join(folders, ", ")));
   return load_model(arguments.text("--model"));
 }

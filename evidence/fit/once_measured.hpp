@@ -13,11 +13,11 @@ namespace llmcalc {
 /// pairs' errors, with equal weights for sources. Skips sources without a pair and rows that do not count.
 IntervalsByClass intervals_after_a_step(const Accuracy& left_out);
 
-/// Intervals by class of a server's times with operator tables. The squared widths, ln(factor)^2, of the class
-/// without tables (`without`) and of each source in `replays` (recorded runs predicted from tables) are averaged; a
-/// source's width covers 90 % of its errors. Times per token belong to the class "decode under load" and times to
-/// first token to "first token"; recorded runs do not cover other classes. With few sources, the class without tables
-/// dominates.
+/// Intervals, by class, of a server's times predicted with operator tables. The squared width, ln(factor)^2, of a class
+/// is the mean of the squared widths of its interval without tables (`without`) and of one interval per source in
+/// `replays` (recorded runs predicted from tables), which covers 90 % of that source's errors. Times per token belong
+/// to the class "decode under load", and times to first token to "first token"; recorded runs do not cover other
+/// classes. With few sources, the interval without tables dominates.
 IntervalsByClass intervals_with_tables(const Accuracy& replays, const IntervalsByClass& without);
 
 }  // namespace llmcalc

@@ -78,12 +78,12 @@ MemoryLog read_memory_log(std::string_view text, const std::string& file) {
   MemoryLog log = read_parts(plain, lines, file);
   const auto kind = kind_of(log);
   if (!kind)
-    throw InputError(
-        fmt::format("{}: no report of memory use found; pass the start of a log of vLLM (\"model weights take\", "
-                    "\"Available KV cache memory\"), SGLang, TensorRT-LLM, llama.cpp, Ollama or TGI, reports of "
-                    "Megatron-LM, NeMo, DeepSpeed, torchtune or torchtitan, PyTorch's \"CUDA out of memory. Tried to "
-                    "allocate\" or tables of torch.cuda.memory_summary()",
-                    file));
+    throw InputError(fmt::format(
+        "{}: no report of memory use found; pass one of: the start of a server log (vLLM with \"model weights "
+        "take\" or \"Available KV cache memory\", SGLang, TensorRT-LLM, llama.cpp, Ollama, TGI); memory "
+        "reports from Megatron-LM, NeMo, DeepSpeed, torchtune or torchtitan; PyTorch's message \"CUDA out of "
+        "memory. Tried to allocate ...\"; tables from torch.cuda.memory_summary()",
+        file));
   log.kind = *kind;
   log.loading = log.kind == MemoryLogKind::out_of_memory && ran_out_at_loading(log, lines);
   return log;

@@ -25,7 +25,7 @@ Logged number_of(const LogLine& line, std::string_view words, double unit) {
   const std::size_t point = digits.find('.');
   const auto decimals = static_cast<double>(point == std::string_view::npos ? 0 : digits.size() - point - 1);
   if (*value * unit > 0x1p62)
-    throw InputError(fmt::format("{}: {:g} is too large for a size of memory", line.where(), *value));
+    throw InputError(fmt::format("{}: {:g} is too large to be a memory size", line.where(), *value));
   return LoggedBytes{Bytes(std::llround(*value * unit)),
                      Bytes(std::llround(0.5 * elementary::pow(10, -decimals) * unit))};
 }

@@ -70,7 +70,8 @@ bool takes_number(DeviceName& name, Count n, const std::string& unit) {
   return unit == "w" || unit == "watt" || unit == "watts";
 }
 
-/// Whether word i is a generation, as in "sxm4" and "hbm2e". The product name implies the generation.
+/// Whether word i is a generation suffix: the "4" of "sxm4" (split into "sxm", "4") or the "2" and "e" of "hbm2e". Such
+/// words are dropped, because the product name implies them.
 bool is_generation(const std::vector<std::string>& words, std::size_t i) {
   if (i == 0 || words[i].size() > 1) return false;
   const std::string& before = words[i - 1];

@@ -300,8 +300,9 @@ std::vector<OperatorTables> read_operator_tables(const std::string& folder) {
   std::vector<fs::path> folders;
   add_table_folders(folder, 2, folders);
   if (folders.empty())
-    throw InputError(fmt::format("'{}' contains no operator tables; expected MODEL/tpN/{} next to {}, {}, {} and {}",
-                                 folder, dense_file, attention_file, per_sequence_file, experts_file, meta_file));
+    throw InputError(fmt::format(
+        "'{}' contains no operator tables; expected MODEL/tpN/{} next to {} and {}, and optionally {} and {}", folder,
+        dense_file, attention_file, per_sequence_file, experts_file, meta_file));
   std::vector<OperatorTables> all;
   for (const fs::path& one : folders) all.push_back(TableReader(one).read());
   return all;

@@ -75,10 +75,10 @@ TableSubject subject_of(const OperatorTables& t, const std::optional<ModelCard>&
   TableSubject s{fmt::format("{}, tp {}", model.name, t.ranks), model.arch, {}, {}};
   s.layout.tp = t.ranks;
   if (flaw(s.arch, s.layout) != LayoutFlaw::none)
-    throw InputError(
-        fmt::format("'{}': {} tensor-parallel ranks do not divide {} with its {} heads; pass the folder of this model, "
-                    "or the right --model",
-                    t.path, t.ranks, model.name, s.arch.heads));
+    throw InputError(fmt::format(
+        "'{}': the heads of {} ({}) cannot be divided evenly among {} tensor-parallel ranks; pass the folder "
+        "of this model, or the right --model",
+        t.path, model.name, s.arch.heads, t.ranks));
   if (s.arch.has_experts() && t.experts.empty())
     throw InputError(
         fmt::format("'{}' has no moe.csv (tokens,activated_experts,time_us) with the times of {}'s experts, which "

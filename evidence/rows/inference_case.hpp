@@ -66,7 +66,7 @@ struct InferenceCase {
   EngineLimits limits{};       ///< limits as stated, otherwise vLLM's defaults on the device
   Bytes granted{};             ///< bytes of a device that the engine may use
   Count nodes = 1;             ///< number of nodes over which rates per node are counted
-  std::optional<double> decode_context{};  ///< mean tokens of a sequence that decoding attends to, if stated
+  std::optional<double> decode_context{};  ///< mean number of tokens per sequence that decoding attends to, if stated
   std::vector<Figure> figures{};
   std::vector<std::string> assumed{};  ///< assumptions, as sentences
   bool input_assumed = false;          ///< whether a figure depends strongly on an assumption

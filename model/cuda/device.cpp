@@ -11,7 +11,7 @@
 namespace llmcalc::model::cuda {
 namespace {
 
-/// Size of cuBLASLt's workspace that its documentation recommends on Hopper.
+/// Workspace size that cuBLASLt's documentation recommends for Hopper.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
 /// The alignment that algorithms may rely on: the largest power of two up to 256 that divides the pointer; 0 for null.

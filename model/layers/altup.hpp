@@ -38,7 +38,7 @@ class AltUpKernels {
   virtual void correct(const Pointwise&, const void* p, const void* result, const void* k, void* y) = 0;
   virtual void correct_gradient(const Pointwise&, const void* p, const void* result, const void* k, const void* dy,
                                 GradientPlace dp, GradientPlace dresult, GradientPlace dk) = 0;
-  /// y: the first of n streams of x, plus a unless it is null.
+  /// Writes to `y` the first of the `streams` streams of `x`, plus `a` if `a` is not null.
   virtual void first(const Pointwise&, Count streams, const void* x, const void* a, void* y) = 0;
   /// Adds dy to the first stream of dx, which must exist.
   virtual void first_gradient(const Pointwise&, Count streams, const void* dy, void* dx) = 0;

@@ -140,7 +140,8 @@ class Pass {
   /// RWKV-6: token shifts whose mixing coefficients are the learned ones plus `moves`.
   Value moved_shift(std::string_view op, Value x, Value moves, Count mixes);
   Value linear_of_part(std::string_view op, Value x, Count part);
-  /// a + (b - a) sigmoid(share); k (1 + (sigmoid(rate) - 1) w); x w, L2-normalized per head; (o + v <r, k>) gate.
+  /// blend: a + (b - a) sigmoid(share). gate_key: k (1 + (sigmoid(rate) - 1) w). unit: x w, L2-normalized per head.
+  /// bonus: (o + v <r, w k>) gate. w: learned weights.
   Value blend(std::string_view op, Value a, Value b, Value share);
   Value gate_key(std::string_view op, Value rate, Value k);
   Value unit(std::string_view op, Value x, Count heads);

@@ -69,7 +69,7 @@ struct BlockLayout {
   FieldPlace code;
   Count d;  ///< byte offset of the block's scale
   FieldPlace scale = nullptr;
-  int scale_zero = 0;  ///< code of scale 0
+  int scale_zero = 0;  ///< code that represents a scale of zero
   int scale_most = 1;  ///< largest code of a scale, minus scale_zero
   FieldPlace least = nullptr;
   Count dmin = 0;

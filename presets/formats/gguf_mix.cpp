@@ -80,7 +80,8 @@ struct GgufFiles {
         router_correction(a.moe.router_correction),
         modules(modules_in_file(a, family)) {
     fused.qkv = fused.qkv && !fused.split_in_gguf;
-    // The conversion splits the fused matrix of Ling 1.5, which has the same model_type as Ling 2.0.
+    // Ling 1.5 and Ling 2.0 have the same model_type; only 2.0 has QK norms. The GGUF conversion splits the fused QKV
+    // matrix of 1.5, but not that of 2.0.
     if (family == "bailing_moe") fused.qkv = a.qk_norm != QkNorm::none;
   }
   FusedMatrices fused;

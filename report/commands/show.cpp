@@ -25,8 +25,10 @@ template <typename Presets>
   for (const auto presets : all)
     for (std::string& n : builtin_names(presets)) known.push_back(std::move(n));
   const std::vector<std::string> near = nearest(name, known, 1);
-  throw InputError(fmt::format("unknown preset {}{} ('llmcalc list models', 'hardware' and 'software' list all)",
-                               in_quotes(name), near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
+  throw InputError(
+      fmt::format("unknown preset {}{} ('llmcalc list models', 'llmcalc list hardware' and 'llmcalc list software' "
+                  "list all presets)",
+                  in_quotes(name), near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
 }
 
 /// Rejects a name with a weight format, because a preset's file lists the formats of its checkpoint.

@@ -129,7 +129,8 @@ Request with_largest(Request r, const Space& space, const LargestQuestion& q, co
 
 void refuse_largest(const Request& r, const Space& space, const LargestQuestion& q, std::optional<Count> gpus) {
   throw InputError(fmt::format(
-      "no plan on {} fits {} with any {}; use {}", counted(space.gpus[0], "GPU"), r.model.name, name(q.of),
+      "{1} does not fit on {0} under any plan, for any value of --largest {2}; use {3}", counted(space.gpus[0], "GPU"),
+      r.model.name, name(q.of),
       gpus ? fmt::format("--gpus {}", *gpus) : "more GPUs: a search of a few seconds found no sufficient count"));
 }
 

@@ -210,7 +210,8 @@ std::vector<std::string> hardware_names(std::string_view text) {
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
     const std::string one(rest.substr(0, comma));
-    if (one.empty()) throw InputError("--hardware: expected comma-separated names, or any");
+    if (one.empty())
+      throw InputError("--hardware: a name in the list is empty; expected comma-separated names, or 'any'");
     const HardwareCard card = load_hardware(one);
     if (const std::pair known(card.name, card.source); std::find(cards.begin(), cards.end(), known) == cards.end()) {
       cards.push_back(known);

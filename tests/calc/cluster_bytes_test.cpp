@@ -207,7 +207,7 @@ TEST_CASE("expert-parallel bytes per step match the textbook", "[cluster][bytes]
       }
 }
 
-TEST_CASE("Narayanan's formulas give 8 b s h (t-1)/t elements per layer and b s h between stages",
+TEST_CASE("tensor parallelism sends Narayanan's 8 b s h (t-1)/t elements per layer",
           "[cluster][bytes]") {  // arXiv:2104.04473, section 3.2
   const Layout l{.tp = 4};
   Arch more = even();

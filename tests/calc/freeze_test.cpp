@@ -260,8 +260,8 @@ TEST_CASE("layers without backward are not recomputed", "[freeze]") {
     const Flops half = training_flops(a, p).recompute;
     CHECK(2 * half == training_flops(a, all).recompute);
   }
-  // The other layers save their inputs. Of the groups of 3 of 8 layers that begin at 0, 3 and 6, the last two hold
-  // trained layers.
+  // Under full recomputation, each trained layer (4 to 7) saves its input. With groups of 3 layers, which begin at
+  // layers 0, 3 and 6, only the last two groups contain trained layers, and each saves one input.
   Plan p = frozen(lower(4));
   p.recompute = Recompute::full;
   const ModelChunk model{0, 8};

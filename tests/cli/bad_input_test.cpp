@@ -44,8 +44,8 @@ TEST_CASE("the error for an unknown command, model or device suggests the neares
           "unknown hardware \"h10\", did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all " +
               std::to_string(builtin_hardware().size()) + ")");
   refused("show h1000",
-          "unknown preset \"h1000\", did you mean 'h100'? ('llmcalc list models', 'hardware' and 'software' list "
-          "all)");
+          "unknown preset \"h1000\", did you mean 'h100'? ('llmcalc list models', 'llmcalc list hardware' and "
+          "'llmcalc list software' list all presets)");
   refused("show README.md",
           "\"README.md\" is not a checkpoint; 'llmcalc params' and 'import' read the JSON file of a model");
   refused("train gpt2 --hardware h100 --software megatorn-lm",

@@ -148,7 +148,7 @@ TEST_CASE("operator tables can be combined with the datasheet and model of anoth
                     "b200")["memory"]["bandwidth"]);
   refused("--from " + tables + " --model llama-3.1-8b",
           "--model names one model, but '" + tables +
-              "' contains tables of 3: llama-3.1-8b, qwen3-30b-a3b, qwen3-32b; pass the folder of one model");
+              "' contains tables of 3 models (llama-3.1-8b, qwen3-30b-a3b, qwen3-32b); pass the folder of one model");
 }
 
 TEST_CASE("calibrate cannot both read tables and measure a device", "[calibrate]") {

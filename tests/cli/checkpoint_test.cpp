@@ -71,7 +71,7 @@ TEST_CASE("any end token of generation_config.json ends generation", "[checkpoin
   CHECK(ended["token_ids"].size() == 2);
 }
 
-TEST_CASE("validate runs a model folder's weights with the predicted bytes and FLOPs", "[checkpoint]") {
+TEST_CASE("validate runs a model folder with its own weights and finds the predicted bytes and FLOPs", "[checkpoint]") {
   for (const std::string name :
        {"gpt2-prefixed", "llama-3", "mistral", "qwen2-yarn", "gemma-2", "gemma-3", "mixtral", "ouro"}) {
     const test::Ran r =

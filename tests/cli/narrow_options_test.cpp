@@ -74,8 +74,8 @@ TEST_CASE("the error for a mistake in low-precision options is one sentence", "[
                              "int8-row", "mxfp8"})
     CHECK(test::llmcalc(train + "--precision " + format).code == 0);
   refused("train llama-3-8b --hardware mi355x --precision fp64 --wide-layers first:1",
-          "--wide-layers applies only to matmuls below 16 bits, but all matmuls are in fp64; set --precision fp8, "
-          "fp8-block, mxfp8, mxfp4 or nvfp4, or omit it");
+          "--wide-layers applies only to matmuls below 16 bits, but all matmuls are in fp64; set --precision to fp8, "
+          "fp8-block, mxfp8, mxfp4 or nvfp4, or omit --wide-layers");
   refused(train + "--wide-layers first:1",
           "--wide-layers has no effect without --precision; add --precision, or omit --wide-layers");
   const std::string fp8 = train + "--precision fp8 ";

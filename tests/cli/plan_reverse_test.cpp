@@ -63,7 +63,8 @@ TEST_CASE("an invalid request for the largest size is rejected", "[plan][cli]") 
   CHECK(refusal_in(gpt2 + "layers --tokens 1T --deadline 3") ==
         "llmcalc: --largest searches for the largest value on --gpus N; omit --deadline\n");
   CHECK(refusal_in("plan train llama-3.1-405b --hardware h100 --gpus 8 --largest sequence --offload none")
-            .find("llmcalc: no plan on 8 GPUs fits llama-3.1-405b with any sequence; use ") == 0);
+            .find("llmcalc: llama-3.1-405b does not fit on 8 GPUs under any plan, for any value of --largest sequence; "
+                  "use ") == 0);
 }
 
 TEST_CASE("the winning hardware has the best run that meets the deadline", "[plan][cli]") {

@@ -81,7 +81,8 @@ TEST_CASE("invalid uses of offload in serving are rejected", "[offload][cli]") {
   refused("infer llama-3.1-8b --hardware h100 --offload kv",
           "--offload kv leaves no cache on the device for the tokens of a pass; set a fraction, for example kv:0.9");
   refused("infer llama-3.1-8b --hardware h100 --offload weights --roofline step",
-          "--offload adds the transfer time of each operator's bytes; use --roofline op");
+          "--offload cannot be combined with --roofline step, because transfer times are added operator by operator; "
+          "use --roofline op");
 }
 
 TEST_CASE("adapters add to the memory and the pass times of a server", "[serve][adapters][cli]") {

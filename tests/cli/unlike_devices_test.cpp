@@ -282,10 +282,9 @@ TEST_CASE("an invalid machine of several devices is rejected with a one-sentence
                                                      std::to_string(builtin_hardware().size()) + ")");
   refused("infer gpt2 --hardware 17xrtx-3090+rtx-3060",
           "--hardware 17xrtx-3090+rtx-3060: a machine has 1 to 16 devices");
-  refused(
-      "infer gpt2 --hardware rtx-3090+m4-max",
-      "--hardware rtx-3090+m4-max: m4-max has no PCI Express link, which connects different devices of a machine; use "
-      "devices of one kind");
+  refused("infer gpt2 --hardware rtx-3090+m4-max",
+          "--hardware rtx-3090+m4-max: different devices in one machine are linked by PCI Express, which m4-max does "
+          "not have; use devices of one kind");
   refused("infer gpt2 --hardware rtx-3090+rtx-3060 --tp 2",
           "--hardware rtx-3090+rtx-3060: each device is one pipeline stage; omit --tp and --pp");
   refused("infer gpt2 --pp 3 --hardware rtx-3090+rtx-3060",
@@ -317,7 +316,7 @@ TEST_CASE("pipeline stages in inference require hardware, an engine and a decode
 TEST_CASE("commands for one type of device reject a mixed machine and name the commands that accept it",
           "[unlike][bad_input]") {
   const std::string sentence =
-      "several devices of one machine are estimated by infer, memory --infer, report and fit; name one device here";
+      "only infer, memory --infer, report and fit can estimate several devices of one machine; name one device here";
   for (const char* command :
        {"train gpt2", "train gpt2 --dp 2", "memory gpt2 --train", "serve gpt2 --rate 1", "plan serve gpt2 --rate 1",
         "plan train gpt2 --gpus 8", "explain decode.time_per_token_s gpt2"})

@@ -115,8 +115,8 @@ TEST_CASE("the error for folders without tables shows the expected layout", "[op
   const TableFolder f;
   CHECK(f.refused("nowhere") == "cannot read '" + f.path("nowhere") + "': no such folder");
   CHECK(f.refused() == "'" + f.path() +
-                           "' contains no operator tables; expected MODEL/tpN/dense.csv next to attention.csv, "
-                           "per_sequence.csv, moe.csv and meta.yaml");
+                           "' contains no operator tables; expected MODEL/tpN/dense.csv next to attention.csv "
+                           "and per_sequence.csv, and optionally moe.csv and meta.yaml");
   f.write("file", "text");
   CHECK(f.refused("file") == "'" + f.path("file") + "' is a file; pass the folder of a device, a model or tpN");
   f.write(tp1 + "attention.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n512,64,4,256,50\n");

@@ -214,8 +214,9 @@ TEST_CASE("Cohere's experts and windows follow the config's lists or its number 
 }
 
 // ibm-granite/granite-swash-2b: the defaults of its config class.
-TEST_CASE("Granite with sinks has its tensors' parameter count and full attention in one of four layers",
-          "[import][family]") {
+TEST_CASE(
+    "the parameter count of Granite with sinks matches its tensor shapes, and every fourth layer has full attention",
+    "[import][family]") {
   const Tensors layer =
       together({projections(2560, 20, 4, 128), gated_mlp("mlp", 2560, 8192), {{"sinks", {20}}, {"norms", {2560}, 2}}});
   const Arch a = check_tensors(R"({"model_type": "granite_swa", "hidden_size": 2560, "intermediate_size": 8192,
@@ -258,7 +259,7 @@ TEST_CASE("Gemma 4's last layer has full attention whatever its layer_types list
     "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention"])") == test::layers({7}));
 }
 
-// transformers 5 saves the heads of full layers by layer number.
+// transformers 5 writes the head settings of full-attention layers to per_layer_config, keyed by layer number.
 TEST_CASE("Gemma 4's per-layer head settings are read if all full-attention layers have the same values",
           "[import][family]") {
   json::Value saved = gemma_12b();

@@ -66,7 +66,8 @@ TEST_CASE("a model name without a preset of its size is rejected, never resolved
   CHECK(meant("deepseek-r1:9b") == "none");
 }
 
-TEST_CASE("a caveat of a resolved name states its relation to the preset and the source", "[names]") {
+TEST_CASE("loading a model by the name of a variant adds a caveat that describes the variant and cites a source",
+          "[names]") {
   const ModelCard card = load_model("deepseek-r1:70b");
   CHECK_THAT(card.caveats.front(), Catch::Contains("distill of") && Catch::Contains("https://github.com/"));
   CHECK(card.word == "deepseek-r1:70b");

@@ -85,7 +85,7 @@ TEST_CASE("a gated DeltaNet's matrices are fused according to its family", "[qua
         {{{96, 96, 4}, {32, 96, 4}}, out, mlp, {{64, 96, 12}, {128, 96, 12}, {4, 96, 12}}});
 }
 
-// hf afmoe: self_attn.gate_proj is a separate matrix that a block can exclude by name.
+// hf afmoe: self_attn.gate_proj is a separate matrix, which quantization_config can exclude by name.
 TEST_CASE("a separate gate matrix can be quantized or excluded independently", "[quantized]") {
   const std::string more = R"("head_dim": 16, "num_experts": 4, "moe_intermediate_size": 64, "num_experts_per_tok": 2,
     "num_shared_experts": 1, "num_dense_layers": 8)";

@@ -32,9 +32,10 @@ TEST_CASE("the error for a malformed CSV table states the line and the reason", 
   CHECK(refused("a,b\n1,2,\n") == "x.csv, line 2: expected 2 cells, one per column of a, b, got 3");
   CHECK(refused("a,a\n1,2\n") == "x.csv, line 1: duplicate column \"a\"; remove one");
   CHECK(refused("a,\n1,2\n") == "x.csv, line 1: column 2 has no name");
-  CHECK(refused("a,b\n\"1,2\n") == "x.csv, line 2: a quoted cell is not closed before a comma or the end of the line");
+  CHECK(refused("a,b\n\"1,2\n") ==
+        "x.csv, line 2: a quoted cell must end with a quote followed by a comma or the end of the line");
   CHECK(refused("a,b\n\"1\"2,2\n") ==
-        "x.csv, line 2: a quoted cell is not closed before a comma or the end of the line");
+        "x.csv, line 2: a quoted cell must end with a quote followed by a comma or the end of the line");
 }
 
 TEST_CASE("a CSV table with a byte-order mark and quoted cells, as spreadsheets write it, is read", "[csv]") {

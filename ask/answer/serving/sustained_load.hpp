@@ -19,11 +19,10 @@ ServerRun run_within_slo(const Request& r, const ServingEngine& e, const Serving
 /// A rate rounded for display: three digits, or all digits of a large number.
 double shown_rate(double rate);
 
-/// Highest load up to the request's own at which enough requests meet the limits, by bisection to 1 %. The returned
-/// load has been simulated exactly: a rate rounded as displayed, or a whole number of users. At most `capacity`
-/// requests per second. 0 if no load down to 1/256 of the highest one tried meets the limits. Precondition: the request
-/// has a rate or users,
-/// and limits.
+/// Highest load at which enough requests meet the limits, found by bisection to 1 %; at most the request's own load,
+/// and at most `capacity` requests per second for a rate. The returned value is itself one of the simulated loads: a
+/// rate rounded down as displayed, or a whole number of users. Returns 0 if no load down to 1/256 of the highest one
+/// tried meets the limits. Precondition: the request has a rate or users, and limits.
 double most_sustained_load(const Request& r, const ServingEngine& e, double capacity);
 
 }  // namespace llmcalc

@@ -80,8 +80,10 @@ void check_frozen(const Request& r) {
     throw InputError(fmt::format("--freeze layers:{}: {} has layers 0 to {}; use these", f.layers.last(), r.model.name,
                                  a.layers - 1));
   if (a.has_repeats() && !f.layers.empty())
-    throw InputError(
-        fmt::format("--freeze layers: layers of {} share weights; freeze parts of all layers", r.model.name));
+    throw InputError(fmt::format(
+        "--freeze layers: some layers of {} share weights, so layers cannot be frozen individually; freeze a "
+        "part in all layers, such as attention or mlp",
+        r.model.name));
   for (const auto& row : choices<FreezePart>)
     if (f.parts.has(row.value)) check_part(r, row.value);
   if (held_with(a, f).trained() == 0)

@@ -48,8 +48,8 @@ class Settings {
     if (!t.model || is_in_start("model")) return;
     if (t.model->cases.empty()) return add({t.model->names.front(), model});
     if (add_case(*t.model, r_.model.name)) return;
-    throw InputError(fmt::format("--emit {}: no configuration for {}; the table lists {}", stack_.name, r_.model.name,
-                                 inputs_of(*t.model)));
+    throw InputError(fmt::format("--emit {0}: the launch table of {0} has no configuration for {1}; it lists {2}",
+                                 stack_.name, r_.model.name, inputs_of(*t.model)));
   }
   void add_row(const LaunchRow& row) {
     const std::optional<std::string> text = value_of(row);

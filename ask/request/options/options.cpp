@@ -197,7 +197,8 @@ constexpr Parts both = training | inference;
 constexpr bool common = true;
 
 constexpr std::array rank_options{
-    Option{"--hardware", "HW", "hardware preset or file; + combines different devices of one machine", common,
+    Option{"--hardware", "HW",
+           "hardware preset or file; several devices in one machine are joined by +: rtx-3090+rtx-3060", common,
            part::hardware, "", "", device},
     Option{"--memory-utilization", "X", "fraction of device memory available to tensors [1; 0.9 for fit and servers]",
            !common, fit | training, "--hardware", "", value<&Plan::memory_utilization, parse_fraction>},

@@ -145,8 +145,8 @@ class HeadRows {
             .along = along_.data(),
             .bonus = bonus_.data()};
   }
-  /// Writes o (tokens, P + 1), divided by the normalizer, to the result. e^(-m) is the scale of the cached state; `m`
-  /// is its value before the tokens, and the result its value after them.
+  /// Writes o (tokens, P + 1), divided by the normalizer, to `to`. The cached state is scaled by e^(-m): the argument
+  /// `m` is the value before these tokens, and the return value is the one after them.
   W write_normalized(const Rows<W>& o, W m, T* to) const {
     for (Count t = 0; t < s_.queries; ++t) {
       const W* const from = o.row(t);

@@ -24,7 +24,7 @@ struct KeyShares {
 
 /// Computes the partial results of a split for H heads of a KV head, which read the KV head's keys together, in one
 /// block. `lanes` neighboring threads, a power of two, share a key and read a pack each; every thread has U keys in
-/// flight. Shared memory: H (lanes N + keys of two tiles + 4) + H lanes N per warp elements.
+/// flight. Shared memory, in floats: H (lanes N + number of keys in two tiles + 4), plus H lanes N for each warp.
 template <typename T, int H>
 struct DecodeShare {
   static constexpr int N = pack_of<T>, U = 4;

@@ -61,7 +61,8 @@ void GpuGraph::end() {
 GpuGraph::Room GpuGraph::room(Count bytes) {
   constexpr Count alignment = 16;
   const Count from = used_, to = from + (bytes + alignment - 1) / alignment * alignment;
-  if (to > size_) throw std::runtime_error("too many parameters change between runs for a recording");
+  if (to > size_)
+    throw std::runtime_error("the parameters that change between runs do not fit in the recording's buffer");
   used_ = to;
   return {all_.host + from, all_.device + from};
 }

@@ -22,9 +22,10 @@
 
 namespace llmcalc::model::cuda {
 
-/// A tile in a block's shared memory, `at` bytes from its start. Rows are chunks of 16 bytes, which ldmatrix reads
-/// eight rows at a time. A row's chunks are permuted by the row's index. The eight chunks are then in different banks
-/// (there are 32 of 4 bytes), even if a row is as long as all banks together, half as long or twice as long.
+/// A tile in a block's shared memory, `at` bytes from its start. Each row consists of 16-byte chunks. ldmatrix reads
+/// eight chunks at a time, one from each of eight rows. Each row's chunks are permuted by the row's index, so that
+/// these eight are in different banks (there are 32 of 4 bytes) even if a row is as long as all banks together, half as
+/// long or twice as long.
 template <int rows_, int width_>
 struct SharedTile {
   static constexpr int rows = rows_, width = width_, chunks = width / 8;
@@ -72,10 +73,12 @@ struct WarpLane {
   LLMCALC_HD explicit WarpLane(const Thread& t) : lane(t.lane()) {}
   LLMCALC_HD int row(int e) const { return static_cast<int>(lane / 4) + e / 2 * 8; }
   LLMCALC_HD int column(int e) const { return static_cast<int>(lane % 4 * 2) + e % 2; }
-  // Matrices 0 and 1 stacked, 2 and 3 to their right: a; or, transposed, two adjacent b.
+  // Matrices 0 and 1 are stacked, and 2 and 3 are to their right: the order of an mma's operand `a` or, with
+  // ldmatrix_transposed, of two adjacent operands `b`.
   LLMCALC_HD unsigned down_row() const { return lane % 16; }
   LLMCALC_HD unsigned down_chunk() const { return lane / 16; }
-  // Matrices 0 and 1 adjacent, 2 and 3 below them: two adjacent b, transposed in memory.
+  // Matrices 0 and 1 are adjacent, and 2 and 3 are below them: the order of two adjacent operands `b` that are
+  // transposed in memory.
   LLMCALC_HD unsigned across_row() const { return lane / 16 * 8 + lane % 8; }
   LLMCALC_HD unsigned across_chunk() const { return lane / 8 % 2; }
 };
