@@ -41,12 +41,22 @@ textbook::Sizes<Expr> trained_letters(const Request& r, LetterValues& values) {
   return letters(arch, ranks(r.layout, Group::tensor), pads ? "V_T" : "V", values);
 }
 
+/// A capacity of 100 requests per second for general formulas, which have no values. With sessions, a queue reduces the
+/// throughput, because it evicts their cached tokens.
+ServingCapacity assumed_capacity(const Request& r) {
+  ServingCapacity c{.requests = 100, .time = Seconds(1), .overloaded = 100};
+  if (r.serving.turns == 1) return c;
+  c.overloaded = 90;
+  c.cached = 0.5;
+  return c;
+}
+
 }  // namespace
 
 Setting::Setting(const Request& request, const SettingParts& parts)
     : training_(request),
       inference_(request),
-      serving_(request),
+      serving_(request, parts.terms ? std::nullopt : std::optional(assumed_capacity(request))),
       parts_(parts),
       sizes_(letters(arch(), 1, "V", letters_)),
       rank_sizes_(letters(arch(), ranks(layout(), Group::tensor), "V", letters_)),

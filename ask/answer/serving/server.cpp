@@ -15,6 +15,7 @@ const std::optional<WholeRun>& ServingAnswer::run() const {
 }
 
 const ServingCapacity& ServingAnswer::capacity() const {
+  if (assumed_) return *assumed_;
   return capacity_.get([&] { return measured_capacity(run()->request, run()->engine, run()->traffic); });
 }
 

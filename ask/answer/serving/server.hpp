@@ -12,8 +12,9 @@ namespace llmcalc {
 class ServingAnswer {
  public:
   /// Precondition: the request has traffic and hardware, and its device is at its achieved inference rates
-  /// (for_inference()).
-  explicit ServingAnswer(Request r) : request_(std::move(r)) {}
+  /// (for_inference()). `assumed`: a capacity to use instead of simulating it, for formulas without numbers.
+  explicit ServingAnswer(Request r, std::optional<ServingCapacity> assumed = {})
+      : request_(std::move(r)), assumed_(assumed) {}
 
   const Request& request() const { return request_; }
   /// Throws InputError if the traffic is impossible, as check_serving() does.
@@ -26,6 +27,7 @@ class ServingAnswer {
 
  private:
   Request request_;
+  std::optional<ServingCapacity> assumed_;
   Lazy<ServingEngine> engine_;
   Lazy<std::optional<WholeRun>> run_;
   Lazy<ServingCapacity> capacity_;
