@@ -203,7 +203,7 @@ Output plan_largest(Request r, const std::optional<Request>& measured, const Arg
   if (most.value) r = with_offload.at(*most.value);
   Request at = with_largest(r, space, q, most);
   Space there = most.value ? with_value(space, q, *most.value) : space;
-  there.plan.offload = r.plan.offload;
+  at.plan.offload = there.plan.offload = r.plan.offload;
   SearchResult found = spread_search(runner, there, {});
   if (found.best.empty() && most.stopped) found.best = plan_of_largest(most);
   space.plan.offload = there.plan.offload;
