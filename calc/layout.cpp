@@ -1,5 +1,7 @@
 #include "calc/layout.hpp"
 
+#include <algorithm>
+
 namespace llmcalc {
 namespace {
 
@@ -91,6 +93,8 @@ Lines lines(const Layout& l, Group g) {
       return expert_shard(l);
     case Group::expert_replica:
       return expert_replica(l);
+    case Group::cached:
+      return {{l.dcp, line(l, Axis::tensor).stride}, {}};
   }
   return {};
 }
@@ -119,6 +123,8 @@ Count ranks(const Layout& l, Group g) {
     case Group::replica:
     case Group::expert_replica:
       return l.hsdp > 0 ? lines(l, g).ranks() : 1;
+    case Group::cached:
+      return l.dcp;
   }
   return 1;
 }
@@ -172,6 +178,27 @@ LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
   return by_heads && arch.heads / l.tp % l.cp != 0 ? LayoutFlaw::context_heads : LayoutFlaw::none;
 }
 
+/// Whether all layers of a mixer cache every token, in one row per KV head.
+bool caches_all(const Mixer& m) {
+  const bool plain = m.attention == AttentionKind::grouped || m.attention == AttentionKind::latent;
+  return plain && m.recurrent.kind == RecurrentKind::none && m.indexer.kind == IndexerKind::none && !m.cross_attention;
+}
+
+LayoutFlaw cached_flaw(const Arch& arch, const Layout& l) {
+  if (l.dcp == 1) return LayoutFlaw::none;
+  const auto is_limited = [](const LayerMixer& m) { return m.reach.limited(); };
+  if (!arch.local.layers.empty() || !arch.linear_layers.empty() ||
+      std::any_of(arch.mixers.begin(), arch.mixers.end(), is_limited))
+    return LayoutFlaw::cached_layers;
+  bool alike = l.tp % l.dcp == 0;
+  for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
+    const Mixer& m = arch.mixer(i);
+    if (!caches_all(m)) return LayoutFlaw::cached_layers;
+    alike = alike && (m.attention == AttentionKind::latent || l.tp % mul(m.kv_heads, l.dcp) == 0);
+  }
+  return alike ? LayoutFlaw::none : LayoutFlaw::cached_ranks;
+}
+
 /// Whether the grid of experts and the grid of all other weights place each stage on the same devices. Megatron-Core
 /// requires equal pipeline groups (megatron/core/parallel_state.py, initialize_model_parallel).
 bool shares_stages(const Layout& l) {
@@ -197,6 +224,7 @@ LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
 LayoutFlaw flaw(const Arch& arch, const Layout& l) {
   if (!heads_divide(arch, l.tp)) return LayoutFlaw::heads;
   if (l.sp && l.tp == 1) return LayoutFlaw::sequence_of_one;
+  if (const LayoutFlaw cached = cached_flaw(arch, l); cached != LayoutFlaw::none) return cached;
   if (l.pp > 1 && needs_others(arch)) return LayoutFlaw::pipeline_state;
   const LayoutFlaw context = context_flaw(arch, l);
   return context != LayoutFlaw::none ? context : expert_flaw(arch, l);

@@ -25,18 +25,19 @@ enum class Group : std::uint8_t {
   expert,
   expert_tensor,
   pipeline,
-  data,           ///< ranks with the same weights: context-parallel ranks and replicas; they sum gradients
-  expert_data,    ///< ranks with the same experts
-  shard,          ///< subset of `data` across which one copy of the states is sharded
-  replica,        ///< subset of `data` with the same shard
-  expert_shard,   ///< subset of `expert_data` across which one copy of the experts' states is sharded: the ranks within
-                  ///< one copy of all states
-  expert_replica  ///< subset of `expert_data` with the same shard, one rank per copy
+  data,          ///< ranks with the same weights: context-parallel ranks and replicas; they sum gradients
+  expert_data,   ///< ranks with the same experts
+  shard,         ///< subset of `data` across which one copy of the states is sharded
+  replica,       ///< subset of `data` with the same shard
+  expert_shard,  ///< subset of `expert_data` across which one copy of the experts' states is sharded: the ranks within
+                 ///< one copy of all states
+  expert_replica,  ///< subset of `expert_data` with the same shard, one rank per copy
+  cached           ///< subset of `tensor` across which the cached tokens are sharded
 };
-inline constexpr std::size_t group_count = 11;
+inline constexpr std::size_t group_count = 12;
 inline constexpr std::array<std::string_view, group_count> group_names{
-    "tensor",      "context", "expert",  "expert-tensor", "pipeline",      "data",
-    "expert-data", "shard",   "replica", "expert-shard",  "expert-replica"};
+    "tensor",      "context", "expert",  "expert-tensor", "pipeline",       "data",
+    "expert-data", "shard",   "replica", "expert-shard",  "expert-replica", "cached"};
 
 /// Axes of the device grid, one per kind of parallelism. An AxisOrder lists them from neighboring devices outward.
 enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
@@ -110,10 +111,12 @@ struct Layout {
   bool sp = false;  ///< whether tensor-parallel ranks also use sequence parallelism
   Count cp = 1;     ///< number of context-parallel ranks
   ContextMethod context_method = ContextMethod::ring;
-  Count ep = 1;                ///< number of ranks over which experts are divided
-  Count etp = 0;               ///< number of ranks across which each expert's width is sharded; 0: same as tp
-  Count expert_nodes = 0;      ///< maximum number of nodes to which a token is routed; one copy of the token is sent to
-                               ///< each node. 0: no limit; one copy is sent to each expert
+  Count dcp = 1;           ///< inference: number of tensor-parallel ranks with the same KV heads across which cached
+                           ///< tokens are sharded (decode context parallelism)
+  Count ep = 1;            ///< number of ranks over which experts are divided
+  Count etp = 0;           ///< number of ranks across which each expert's width is sharded; 0: same as tp
+  Count expert_nodes = 0;  ///< maximum number of nodes to which a token is routed; one copy of the token is sent to
+                           ///< each node. 0: no limit; one copy is sent to each expert
   bool once_per_rank = false;  ///< whether a token is sent once to each rank, for all of its experts there (if nodes
                                ///< are unlimited)
   Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank, relative to a balanced load; at least 1
@@ -199,6 +202,7 @@ constexpr Layout one_engine(const Layout& l) {
   Layout engine;
   engine.tp = l.tp;
   engine.sp = l.sp;
+  engine.dcp = l.dcp;
   engine.collectives = l.collectives;
   return engine;
 }
@@ -216,6 +220,9 @@ enum class LayoutFlaw : std::uint8_t {
   none,
   heads,            ///< the number of attention heads is not a multiple of the number of tensor-parallel ranks
   sequence_of_one,  ///< sequence parallelism without tensor-parallel ranks
+  cached_ranks,     ///< decode context parallelism across ranks that do not all have the same KV heads
+  cached_layers,    ///< decode context parallelism with layers other than full attention: windows, pooled or selected
+                    ///< keys, recurrent states
   context_heads,    ///< Ulysses: the heads of a tensor-parallel rank do not divide evenly over the context ranks
   context_state,    ///< context parallelism with a state that must pass through the sequence in order, or with an
                     ///< indexer that selects among the keys of all tokens

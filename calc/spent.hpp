@@ -37,6 +37,7 @@ constexpr Part part_of(Group g) {
     case Group::expert_tensor:
       return Part::tp;
     case Group::context:
+    case Group::cached:
       return Part::cp;
     case Group::expert:
       return Part::ep;

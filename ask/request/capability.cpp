@@ -122,6 +122,7 @@ std::vector<Demand> inference_demands(const Request& r) {
   d.degree("--ep", "ep", r.layout.ep);
   d.degree("--pp", "pp", r.layout.pp);
   d.degree("--dp", "dp", r.layout.dp);
+  d.degree("--dcp", "dcp", r.layout.dcp);
   add_offload(d, r, false);
   if (r.serving.pools) d.add(Capability::serving, "pools");
   if (r.gave("--adapters")) d.add(Capability::serving, "adapters");

@@ -54,6 +54,7 @@ constexpr Step decode_step(const Plan& p, Count context) {
           .queries = 1,
           .past = context - 1,
           .encoded = p.prompt,
+          .decodes = true,
           .absorbed = p.mla != Mla::expanded,
           .expanded_cache = p.mla == Mla::expanded,
           .fused_glu = true,
@@ -116,6 +117,7 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
       return backward;
     }
     OpList ops = cut(whole, layout);
+    if (ranks(layout, Group::cached) > 1) ops = split_cached(ops, layout, step.decodes);
     if (pads) pad_vocabulary(ops, layout);
     marked(ops, kind, asks);
     visit(Segment{kind, layer, repeats, elements, whole, ops, backward, mtp});

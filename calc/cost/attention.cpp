@@ -73,13 +73,16 @@ double sinks(const Attention& s, const Stored& w) { return s.sinks ? bytes(w.vec
 Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
   Cost c = core_cost(s, p);
   c.moved.weights = sinks(s, w);
-  c.moved.activations = queries_and_outputs(s, p);
+  // While decoding, a rank computes the heads of all ranks that share the cached tokens, on its own tokens.
+  const double shared = p.phase == Phase::decode ? d(s.token_ranks) : 1;
+  c.moved.activations = shared * queries_and_outputs(s, p);
   if (p.cached && s.reads_cache())
-    c.moved.cache = keys_and_values(s, p.cache, cached_rows(s, p));
+    c.moved.cache = keys_and_values(s, p.cache, cached_rows(s, p)) / shared;
   else
     c.moved.activations += keys_and_values(s, p.activation, all_keys(s));
   if (p.cached && s.caches())  // writes the new tokens to the cache
-    c.moved.activations += d(s.cross ? mul(s.sequences, s.keys) : s.rows()) * d(token_cache(s, p.cache).value);
+    c.moved.activations +=
+        d(s.cross ? mul(s.sequences, s.keys) : s.rows()) * d(token_cache(s, p.cache).value) / d(s.token_ranks);
   if (s.relative) c.moved.activations += pair_numbers(s, p);
   // Scores are written, read by softmax, written back, and read by the second matmul.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);

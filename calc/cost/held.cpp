@@ -25,6 +25,11 @@ Bytes saved_of_core(const Attention& s, const Pricing& p, Count scores) {
 Bytes arriving(const Attention& s, const Pricing& p) {
   return s.ring ? bytes_of(p.activation, mul(s.rows(), s.key_numbers())) : Bytes();
 }
+/// Bytes of the queries of all ranks that share the cached tokens, and of their partial results.
+Bytes gathered(const Attention& s, const Pricing& p) {
+  if (s.token_ranks == 1 || p.phase != Phase::decode) return {};
+  return bytes_of(p.activation, mul(s.rows(), s.heads, s.token_ranks, add(s.qk_dim, s.v_dim)));
+}
 Held held(const Attention& s, const Pricing& p) {
   const bool flash = p.attention == AttentionImpl::flash;
   const Count keys = s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys;
@@ -32,7 +37,7 @@ Held held(const Attention& s, const Pricing& p) {
   const Bytes passing = bytes_of(p.activation, scores), block = arriving(s, p);
   return {.needs = {{true, true, true, true, s.selection.chooses()}, flash},
           .saved = saved_of_core(s, p, scores),
-          .scratch = (p.training() ? Bytes() : passing) + block,
+          .scratch = (p.training() ? Bytes() : passing) + block + gathered(s, p),
           .scratch_backward = passing + 2 * block};
 }
 /// Only the scores of selected keys have a gradient.
@@ -119,7 +124,8 @@ Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 CacheRow cache_row(const Attention& s, const Pricing& p) {
   if (s.cross) return {.state = s.keys * token_rows(s, p.cache, false), .encoded = s.keys};
   if (!s.caches()) return {};
-  return {.per_token = token_rows(s, p.cache, s.caches_latent()), .reach = s.reach};
+  return {.per_token = Bytes(ceil_div(token_rows(s, p.cache, s.caches_latent()).value, s.token_ranks)),
+          .reach = s.reach};
 }
 /// The key of every token, in addition to attention's own cache.
 CacheRow cache_row(const IndexScores& s, const Pricing& p) {

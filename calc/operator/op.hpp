@@ -61,6 +61,7 @@ struct Attention {
                                ///< queries
   Count head_ranks = 1;        ///< number of ranks across which the heads are sharded; each rank holds the sinks of
                                ///< all heads
+  Count token_ranks = 1;       ///< number of ranks across which the cached tokens are sharded
   bool ring = false;           ///< whether other ranks' keys and values pass through this rank, one rank's at a time
   bool shared_kv = false;      ///< whether keys and values come from another layer, which caches them
   bool shares_kv = false;      ///< whether later layers also read its keys and values

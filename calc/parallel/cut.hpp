@@ -1,6 +1,7 @@
 #pragma once
 /// One rank's share of a list of operators, under the kinds of parallelism within a layer.
 
+#include "calc/parallel/cached.hpp"
 #include "calc/parallel/context.hpp"
 #include "calc/parallel/expert.hpp"
 #include "calc/parallel/tensor.hpp"

@@ -158,6 +158,9 @@ std::string spoken(LayoutFlaw f) {
     case LayoutFlaw::context_encoder:
     case LayoutFlaw::context_tokens:
       return "the context-parallel ranks do not divide the sequence";
+    case LayoutFlaw::cached_ranks:
+    case LayoutFlaw::cached_layers:
+      return "the ranks of decode context parallelism do not have the same KV heads";
   }
   return "";
 }

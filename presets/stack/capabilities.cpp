@@ -22,10 +22,11 @@ std::vector<std::string> names_of() {
 struct Prose {
   std::string_view word, text;
 };
-constexpr std::array parallelism_text{Prose{"tp", "tensor parallelism"},         Prose{"sp", "sequence parallelism"},
-                                      Prose{"cp", "context parallelism"},        Prose{"ep", "expert parallelism"},
-                                      Prose{"etp", "expert-tensor parallelism"}, Prose{"pp", "pipeline parallelism"},
-                                      Prose{"dp", "data parallelism"},           Prose{"hsdp", "hybrid sharding"}};
+constexpr std::array parallelism_text{Prose{"tp", "tensor parallelism"},   Prose{"sp", "sequence parallelism"},
+                                      Prose{"cp", "context parallelism"},  Prose{"dcp", "decode context parallelism"},
+                                      Prose{"ep", "expert parallelism"},   Prose{"etp", "expert-tensor parallelism"},
+                                      Prose{"pp", "pipeline parallelism"}, Prose{"dp", "data parallelism"},
+                                      Prose{"hsdp", "hybrid sharding"}};
 constexpr std::array device_text{
     Prose{"nvidia", "NVIDIA GPUs"}, Prose{"amd", "AMD GPUs"},  Prose{"intel", "Intel GPUs"},
     Prose{"gaudi", "Gaudi"},        Prose{"neuron", "Neuron"}, Prose{"tpu", "TPUs"},

@@ -57,6 +57,8 @@ constexpr Size sizes[] = {
      [](S s) { return number_text(micro_batches(s.plan(), s.layout())); }},
     {"n_r", "replicas of the model", [](S s) { return number_text(replicas(s.layout())); }},
     {"T", "tensor-parallel ranks", [](S s) { return number_text(ranks(s.layout(), Group::tensor)); }},
+    {"T_d", "ranks across which cached tokens are sharded",
+     [](S s) { return number_text(ranks(s.layout(), Group::cached)); }},
     {"d", "ranks that shard states", [](S s) { return number_text(ranks(s.layout(), Group::shard)); }},
     {"P", "pipeline ranks", [](S s) { return number_text(ranks(s.layout(), Group::pipeline)); }},
     {"gpus", "GPUs of the run", [](S s) { return number_text(devices(s.layout())); }},

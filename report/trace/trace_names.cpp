@@ -35,7 +35,7 @@ std::string unit_name(Count unit, Count layers) {
 
 std::string_view group_name(Group g) {
   constexpr std::array<std::string_view, group_count> names{"tp", "cp", "ep", "etp", "pp", "dp",
-                                                            "dp", "dp", "dp", "dp",  "dp"};
+                                                            "dp", "dp", "dp", "dp",  "dp", "dcp"};
   return names[static_cast<std::size_t>(g)];
 }
 

@@ -260,6 +260,8 @@ constexpr Way ways[] = {
     {"--cp 2 --overlap 0.3 --seq 512 --recompute selective", true, false},
     {"--cp 4 --overlap 0 --efficiency 0.5 --seq 512 --roofline step --recompute full", true, false},
     {"--tp 4 --sp --collectives in-network --seq 512", true, false},
+    {"--tp 8 --dcp 8 --batch 2", false, true},
+    {"--software vllm --tp 8 --dcp 2 --kv-precision int4", false, true},
     {"--tp 8 --dp 2 --collectives fastest --efficiency 0.6", true, false},
     {"--pp 2 --dp 4 --ep 4 --schedule dualpipe --global-batch 16 --seq 512", true, false},
     {"--dp 16 --ep 16 --expert-nodes 2 --seq 512", true, false},

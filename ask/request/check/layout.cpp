@@ -7,6 +7,7 @@
 #include "ask/request/nearest.hpp"
 #include "ask/request/options/option_values.hpp"
 #include "calc/train.hpp"
+#include "text/counted.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -129,6 +130,21 @@ std::string expert_sentence(const Request& r, LayoutFlaw found) {
       ep, etp, mul(tp, l.hsdp), wider_copy(r));
 }
 
+/// Message that the ranks cannot shard the cached tokens of this model.
+std::string cached_sentence(const Request& r, LayoutFlaw found) {
+  const Count dcp = ranks(r.layout, Group::cached), tp = ranks(r.layout, Group::tensor);
+  if (found == LayoutFlaw::cached_layers)
+    return fmt::format(
+        "--dcp {} is not supported: {} has layers with a window, pooled or selected keys, or a recurrent state; omit "
+        "it",
+        dcp, r.model.name);
+  const Arch& arch = r.model.arch;
+  const Count heads = arch.attention == AttentionKind::latent ? 1 : arch.kv_heads;
+  const Count copies = tp % heads == 0 ? tp / heads : 1;
+  return fmt::format("--dcp {} does not divide the {} of --tp {} with the same KV heads of {}; valid sizes: {}", dcp,
+                     counted(copies, "rank"), tp, r.model.name, divisors_text(copies));
+}
+
 }  // namespace
 
 void refuse_heads(const Request& r) {
@@ -138,6 +154,10 @@ void refuse_heads(const Request& r) {
 }
 
 void check_layout(const Request& r) {
+  if (ranks(r.layout, Group::cached) > 1 && r.plan.mla == Mla::expanded)
+    throw InputError(
+        "--dcp shards the cached latent rows, but --mla expanded caches keys and values of each rank's heads; omit one "
+        "of them");
   switch (const LayoutFlaw found = flaw(r.model.arch, r.layout, r.plan.seq); found) {
     case LayoutFlaw::none:
     case LayoutFlaw::expert_nodes:  // depends on the nodes; see check_hardware
@@ -146,6 +166,9 @@ void check_layout(const Request& r) {
       refuse_heads(r);
     case LayoutFlaw::sequence_of_one:
       throw InputError("--sp requires several tensor-parallel ranks; add --tp, or omit it");
+    case LayoutFlaw::cached_ranks:
+    case LayoutFlaw::cached_layers:
+      throw InputError(cached_sentence(r, found));
     case LayoutFlaw::pipeline_state:
       throw InputError(
           fmt::format("--pp {} is not supported: layers of {} reuse keys, values, inputs or weights of earlier layers, "

@@ -67,8 +67,8 @@ bool counts_numbers(S s) {
   return cache.uniform() && f.group == 0 && f.element_bits % 8 == 0 && !cache.scaled_index;
 }
 
-/// Bytes of the rows that one rank caches per token in one attention layer, with their scales.
-Expr cached_bytes(S s, const Sizes& of) {
+/// Bytes of a token's rows in one attention layer of a rank, with their scales.
+Expr cached_rows(S s, const Sizes& of) {
   if (caches_none(of)) return 0;
   const Expr heads = of.cut(of.A), groups = of.cut(of.G);
   const bool expanded = is_latent(of) && s.plan().mla == Mla::expanded;
@@ -81,6 +81,13 @@ Expr cached_bytes(S s, const Sizes& of) {
   if (is_latent(of)) return key_row(s, of.r_kv + of.d_r) + index;
   const bool alike = of.d_v == of.d_h && s.plan().kv_precision.uniform();
   return (alike ? Expr(2) * groups * key_row(s, of.d_h) : groups * (key_row(s, of.d_h) + value_row(s, of.d_v))) + index;
+}
+
+/// Bytes that one rank caches per token in one attention layer.
+Expr cached_bytes(S s, const Sizes& of) {
+  const Expr rows = cached_rows(s, of);
+  const Count token_ranks = ranks(s.layout(), Group::cached);
+  return token_ranks > 1 ? ceil(rows / Expr("T_d", token_ranks)) : rows;
 }
 
 /// Bytes of the pooled keys of one group of tokens in one layer.

@@ -1,0 +1,21 @@
+#pragma once
+/// Decode context parallelism as a pass over operators: each of D ranks with the same KV heads caches 1/D of the tokens
+/// of every sequence (vLLM's --decode-context-parallel-size, github.com/vllm-project/vllm/pull/23734).
+///
+/// Without it, tensor-parallel ranks in excess of the KV heads cache copies; with latent attention, all ranks do. A
+/// token that decodes all-gathers its queries over the D ranks, which compute the heads of all of them on their own
+/// tokens. They all-gather the log-sum-exps and reduce-scatter the outputs. A prompt's attention core is unchanged,
+/// because its keys and values are not only in the cache. FLOPs of a rank do not change; its cache and the bytes that
+/// it reads from the cache shrink to 1/D, rounded up per token and layer. Excludes the gathered context of prompts that
+/// are prefilled in several chunks.
+
+#include "calc/layout.hpp"
+#include "calc/operator/op.hpp"
+
+namespace llmcalc {
+
+/// The operators of one of the ranks. `decodes`: whether the pass decodes. Apply after split_tensor(). Precondition:
+/// flaw() finds no LayoutFlaw::cached_ranks or cached_layers.
+OpList split_cached(const OpList& ops, const Layout& layout, bool decodes);
+
+}  // namespace llmcalc

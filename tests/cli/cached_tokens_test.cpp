@@ -1,0 +1,40 @@
+// --dcp: cached tokens sharded over tensor-parallel ranks.
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+const std::string llama = "infer llama-3-70b --hardware h100 --batch 32 --prompt 8192 --tp 16 --software vllm";
+
+}  // namespace
+
+TEST_CASE("--dcp divides the cache per GPU and multiplies the sequences that an engine holds", "[infer][cli]") {
+  const json::Value whole = test::ask(llama), sharded = test::ask(llama + " --dcp 2");
+  CHECK(whole["kv_cache"]["bytes_per_token"] == Count{80} * 2 * 128 * 2);
+  CHECK(sharded["kv_cache"]["bytes_per_token"] == Count{80} * 128 * 2);
+  CHECK(sharded["inputs"]["dcp"] == 2);
+  const Count sequences = whole["limits"]["max_batch"];
+  CHECK(sharded["limits"]["max_batch"] == 2 * sequences);
+  const json::Value latent = test::ask("infer deepseek-v3 --hardware h200 --tp 8 --dcp 8 --software vllm");
+  CHECK(latent["kv_cache"]["bytes_per_token"] == Count{61} * 576 * 2 / 8);
+}
+
+TEST_CASE("--dcp is rejected for other layers, other KV heads and engines without it", "[infer][cli]") {
+  const auto refused = [](const std::string& words, const std::string& sentence) {
+    CHECK(test::refusal_in(words) == "llmcalc: " + sentence + "\n");
+  };
+  refused("infer llama-3-70b --hardware h100 --tp 8 --dcp 2",
+          "--dcp 2 does not divide the 1 rank of --tp 8 with the same KV heads of llama-3.1-70b; valid sizes: 1");
+  refused("infer llama-3-70b --hardware h100 --tp 16 --dcp 2 --software vllm@0.10",
+          "vllm@0.10 has no decode context parallelism (it has tensor parallelism, pipeline parallelism, data "
+          "parallelism, expert parallelism); add --any-software to estimate it anyway");
+  refused("infer deepseek-v3 --hardware h200 --tp 8 --dcp 2 --mla expanded",
+          "--dcp shards the cached latent rows, but --mla expanded caches keys and values of each rank's heads; omit "
+          "one of them");
+  refused("infer gemma-3-27b --hardware h100 --tp 8 --dcp 2",
+          "--dcp 2 is not supported: gemma-3-27b has layers with a window, pooled or selected keys, or a recurrent "
+          "state; omit it");
+}
