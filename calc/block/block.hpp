@@ -15,7 +15,7 @@ struct Step {
   Count sequences = 1, queries = 1, past = 0, encoded = 0;
   bool training =
       false;  ///< the loss covers every position, and dropout may be on; false: the head reads only the last position
-  bool decodes = false;         ///< whether every sequence continues after its prompt
+  bool decodes = false;         ///< whether it is a decode step
   bool verifies = false;        ///< whether the model's head reads every position, to verify drafts
   bool absorbed = false;        ///< latent attention: whether queries attend to the latent cache directly
   bool expanded_cache = false;  ///< latent attention: whether the cache stores every head's keys and values

@@ -3,7 +3,7 @@
 namespace llmcalc {
 namespace {
 
-/// Inserts the collectives around the attention cores of a token that decodes.
+/// Shards the cached tokens of attention cores, and inserts the collectives of a decode step around the cores.
 class CachedPass {
  public:
   CachedPass(const OpList& ops, const Layout& layout, bool decodes)
@@ -22,7 +22,7 @@ class CachedPass {
 
  private:
   void core(const Op& op, const Attention& a) {
-    const Count heads = mul(a.rows(), a.heads, ranks_);  // of all ranks and tokens
+    const Count heads = mul(a.rows(), a.heads, ranks_);  // number of heads of all D ranks, over all new tokens
     if (decodes_) send(op, op.in[0], {.forward = CollectiveOp::all_gather, .elements = mul(heads, a.qk_dim)});
     std::get<Attention>(out_.push(op).shape).token_ranks = ranks_;
     if (!decodes_) return;

@@ -3,11 +3,11 @@
 /// of every sequence (vLLM's --decode-context-parallel-size, github.com/vllm-project/vllm/pull/23734).
 ///
 /// Without it, tensor-parallel ranks in excess of the KV heads cache copies; with latent attention, all ranks do. A
-/// token that decodes all-gathers its queries over the D ranks, which compute the heads of all of them on their own
-/// tokens. They all-gather the log-sum-exps and reduce-scatter the outputs. A prompt's attention core is unchanged,
-/// because its keys and values are not only in the cache. FLOPs of a rank do not change; its cache and the bytes that
-/// it reads from the cache shrink to 1/D, rounded up per token and layer. Excludes the gathered context of prompts that
-/// are prefilled in several chunks.
+/// decode step all-gathers the queries of the D ranks, and each rank computes the heads of all of them on its own
+/// tokens. The log-sum-exps are then all-gathered and the outputs reduce-scattered. Prefill is unchanged, because every
+/// rank computes the keys and values of its heads for all tokens of the prompt. A rank's FLOPs do not change; its cache
+/// and the bytes that it reads from the cache shrink to 1/D, rounded up per token and layer. Excludes gathering the
+/// context of prompts that are prefilled in several chunks.
 
 #include "calc/layout.hpp"
 #include "calc/operator/op.hpp"
