@@ -194,7 +194,8 @@ LayoutFlaw cached_flaw(const Arch& arch, const Layout& l) {
   for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
     const Mixer& m = arch.mixer(i);
     if (!caches_all(m)) return LayoutFlaw::cached_layers;
-    alike = alike && (m.attention == AttentionKind::latent || l.tp % mul(m.kv_heads, l.dcp) == 0);
+    const Count heads = m.attention == AttentionKind::latent ? 1 : m.kv_heads;
+    alike = alike && l.tp % heads == 0 && l.tp / heads % l.dcp == 0;
   }
   return alike ? LayoutFlaw::none : LayoutFlaw::cached_ranks;
 }

@@ -128,11 +128,11 @@ void adjust_device(const HardwareSaid& said, RowCluster& r) {
   Device& d = r.hardware.cluster.device;
   if (said.memory_gb && !is_about(*said.memory_gb, static_cast<double>(d.memory.value), 0.1)) {
     d.memory = Bytes(std::llround(*said.memory_gb * 0x1p30));
-    r.assumed.push_back(fmt::format("the {} with {:g} GB, as in the row", r.hardware.title, *said.memory_gb));
+    r.assumed.push_back(fmt::format("the {} with {:g} GB, as the row has it", r.hardware.title, *said.memory_gb));
   }
   if (said.bandwidth_gb_s && !is_about(*said.bandwidth_gb_s, d.bandwidth.value, 0.03)) {
     d.bandwidth = BytesPerSecond(*said.bandwidth_gb_s * 1e9);
-    r.assumed.push_back(fmt::format("the {} at {:g} GB/s, as in the row", r.hardware.title, *said.bandwidth_gb_s));
+    r.assumed.push_back(fmt::format("the {} at {:g} GB/s, as the row has it", r.hardware.title, *said.bandwidth_gb_s));
   }
 }
 

@@ -33,7 +33,7 @@ bool has_figure(const InferenceRow& row, FigureKind quantity) {
 std::string doubt_of(FigureKind q, const InferenceRow& row) {
   const std::string notes = lower(row.notes);
   const auto say = [&](const char* words) { return notes.find(words) != std::string::npos; };
-  if (q == FigureKind::weight_memory && say("excludes embeddings")) return "the row's notes: embeddings are excluded";
+  if (q == FigureKind::weight_memory && say("excludes embeddings")) return "the row's notes: embeddings are left out";
   if (say("use memory only") && !is_memory(q)) return "the row's notes: use its memory only";
   if (say("caution") && !is_memory(q)) return "the row's notes: for relative trends only";
   if (q == FigureKind::first_token) {

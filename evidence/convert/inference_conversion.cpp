@@ -132,7 +132,7 @@ constexpr double usual_prefill_tokens = 16384;
 std::string prompt_in_words(const InferenceBatch& b) {
   const std::string& said = b.input_note.empty() ? b.context_said : b.input_note;
   if (said.empty()) return "the row states neither \"input_len\" nor \"context_len\"";
-  return fmt::format("the row states \"{}\"", said);
+  return fmt::format("the row says \"{}\"", said);
 }
 
 void use_lengths(const InferenceRow& row, InferenceCase& c) {
@@ -280,9 +280,9 @@ void note_room(const InferenceRow& row, InferenceCase& c) {
   const double room = std::floor(room_for_requests(c));
   if (room >= c.batch) return;
   c.input_assumed |= 2 * room < c.batch;
-  c.assumed.push_back(fmt::format(
-      "capacity for {:.0f} of {:g} concurrent requests, by the formats and the share of memory assumed here",
-      std::max(1.0, room), c.batch));
+  c.assumed.push_back(
+      fmt::format("room for {:.0f} of {:g} requests at once, by the formats and the share of memory assumed here",
+                  std::max(1.0, room), c.batch));
 }
 
 void note_doubts(const InferenceRow& row, InferenceCase& c) {

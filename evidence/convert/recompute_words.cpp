@@ -151,7 +151,7 @@ void note_open(const Words& words, const std::string& said, Recomputed& r) {
     r.share = 0.5;
     r.assumed = fmt::format("half of the layers are recomputed: the row states {}", in_quotes(said));
   } else if (has_part(lower(said), "save_") && !words.has("save nothing")) {
-    r.assumed = fmt::format("every layer is recomputed: the row states {}", in_quotes(said));
+    r.assumed = fmt::format("every layer is recomputed: the row says {}", in_quotes(said));
   }
 }
 
@@ -165,7 +165,7 @@ Recomputed recomputed_called(const std::string& said) {
     r.assumed = "nothing is recomputed, which the row does not state";
   } else if (has_part(text, "not read") || has_part(text, "selective/full")) {
     r.layers = true;
-    r.assumed = "every layer is recomputed: the row states \"" + said + "\"";
+    r.assumed = "every layer is recomputed: the row says \"" + said + "\"";
   } else if (denies_all(words, text)) {
     return r;
   } else if (names_parts(words) && !text.starts_with("full")) {

@@ -313,7 +313,7 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
 void note_kernel(const TrainingCase& c, Assumptions& assumed) {
   constexpr const char* flash = "a flash kernel for attention: the row does not state the kernel";
   if (stores_scores(c.attention.kernel))
-    return assumed.note("Megatron-LM's attention kernel, because the row states none");
+    return assumed.note("Megatron-LM's own attention, for the row states no kernel");
   has_own_core(c.stack) ? assumed.weigh(flash) : assumed.note(flash);
 }
 
@@ -322,7 +322,7 @@ void note_what_is_unstated(const TrainingRow& row, const TrainingCase& c, Assump
   if (!c.stack.assumed.empty()) assumed.weigh(c.stack.assumed);
   if (!c.attention.stated) note_kernel(c, assumed);
   if (!c.attention.assumed.empty()) assumed.weigh(c.attention.assumed);
-  if (contains(lower(row.notes), "assumed")) assumed.weigh("stated in the row: " + row.notes);
+  if (contains(lower(row.notes), "assumed")) assumed.weigh("as the row itself says: " + row.notes);
 }
 
 void use_model(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {

@@ -72,7 +72,7 @@ std::optional<FormatName> format_by_bits(FormatsSaid& f, const std::string& text
   if (!bits || *bits < 1 || *bits > 8) return std::nullopt;
   const DType t = format_with_bits(*bits, told_bits);
   f.name = fmt::format("{:g}-bit", *bits);
-  f.assumed.push_back(fmt::format("weights of {:g} bits count as {}, which has {:.3g}: the row states {}", *bits,
+  f.assumed.push_back(fmt::format("weights of {:g} bits count as {}, which has {:.3g}: the row says {}", *bits,
                                   t.name(), bits_per_weight(t), in_quotes(text)));
   return FormatName{"", t.name().data(), ""};
 }
@@ -81,7 +81,7 @@ std::optional<FormatName> format_by_bits(FormatsSaid& f, const std::string& text
 DType format_of_stated_bits(FormatsSaid& f, const std::string& text) {
   const DType t = format_with_bits(*f.bits_per_weight, stored_bits);
   f.name = text.substr(0, text.find(" ("));
-  f.assumed.push_back(fmt::format("weights of {:g} bits count as {}, which has {:.3g}: the row states {}",
+  f.assumed.push_back(fmt::format("weights of {:g} bits count as {}, which has {:.3g}: the row says {}",
                                   *f.bits_per_weight, t.name(), bits_per_weight(t), in_quotes(text)));
   return t;
 }

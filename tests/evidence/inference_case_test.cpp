@@ -409,7 +409,7 @@ TEST_CASE("assumptions about unstated request properties are reported in full se
   CHECK(has(bare, "an engine that replays captured graphs: the engine is not stated"));
   row.batch.context_said = "short";
   row.engine = "Foo";
-  CHECK(has(assumed(row), "prompts of 8 tokens: the row states \"short\""));
+  CHECK(has(assumed(row), "prompts of 8 tokens: the row says \"short\""));
   CHECK(has(assumed(row), "an engine that replays captured graphs: \"Foo\" is unknown"));
   // 32 devices with 16384 tokens in prompts of 2000: 262.144
   CHECK(has(assumed(row_called(inference_rows(), "lmsys-96h100-prefill-2k")),

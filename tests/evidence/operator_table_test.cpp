@@ -219,8 +219,8 @@ TEST_CASE("meta.yaml or the folder name gives the model, which the ranks must di
   fs::rename(f.path("llama-3.1-9b/tp1"), f.path("llama-3.1-9b/tp3"));
   CHECK(test::sentence([&] { subject(load_model("llama-3.1-8b")); }) ==
         "'" + f.path("llama-3.1-9b/tp3") +
-            "': 3 tensor-parallel ranks do not divide llama-3.1-8b with its 32 heads; pass the folder of this model, "
-            "or the right --model");
+            "': the heads of llama-3.1-8b (32) cannot be divided evenly among 3 tensor-parallel ranks; pass the folder "
+            "of this model, or the right --model");
 }
 
 TEST_CASE("a model with experts is rejected without a table of expert times", "[operators]") {

@@ -143,6 +143,10 @@ constexpr Field pue{value<&RunInputs::pue, read_pue>.read, [](const Request& r) 
                       return r.run.watts || r.gave("--pue") ? json::Value(r.run.pue) : json::Value();
                     }};
 
+constexpr Field dcp{value<&Layout::dcp, parse_positive>.read, [](const Request& r) {
+                      const Count n = ranks(r.layout, Group::cached);
+                      return n > 1 ? json::Value(n) : json::Value();
+                    }};
 constexpr Field cp_method{value<&Layout::context_method, read_choice<ContextMethod>>.read, [](const Request& r) {
                             return r.layout.cp > 1 ? shown(r.layout.context_method) : json::Value();
                           }};
@@ -213,7 +217,7 @@ constexpr std::array rank_options{
            flag<&Layout::sp>},
     Option{"--dcp", "N",
            "decode context parallelism: --tp ranks with the same KV heads across which cached tokens are sharded [1]",
-           !common, inference | serving, "--tp", "", value<&Layout::dcp, parse_positive>},
+           !common, inference | serving, "--tp", "", dcp},
     Option{"--cp", "N", "context-parallel size [1]", common, training, "", "", value<&Layout::cp, parse_positive>},
     Option{"--cp-method", choice_names<ContextMethod>, "context-parallel attention method [ring]", !common, training,
            "--cp", "", cp_method},
