@@ -35,9 +35,9 @@ constexpr Part part_of(Group g) {
   switch (g) {
     case Group::tensor:
     case Group::expert_tensor:
+    case Group::cached:
       return Part::tp;
     case Group::context:
-    case Group::cached:
       return Part::cp;
     case Group::expert:
       return Part::ep;

@@ -197,16 +197,13 @@ CollectiveCall message_of(const Collective& c, CollectiveOp op, const Pricing& p
   return {.group = c.group, .op = op, .messages = 1, .bytes = bytes, .routing = c.routing};
 }
 
-/// The part that includes a collective; an inference pass has one part for all collectives of tensor-parallel ranks.
-Part part_of(const Collective& c) { return c.group == Group::cached ? Part::tp : part_of(c.group); }
-
 /// Calls f(run, exchange, times) for every collective of a part, in each direction in which it runs.
 template <typename F>
 void for_each_collective(const Setting& s, const TimedPass& pass, Part part, const F& f) {
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const OperatorRun& r : runs(s, pass)) {
     const Collective* c = std::get_if<Collective>(&r.op.shape);
-    if (c == nullptr || part_of(*c) != part) continue;
+    if (c == nullptr || part_of(c->group) != part) continue;
     const auto happens = [&](CollectiveOp op) { f(r, message_of(*c, op, p), r.times * c->repeats); };
     if (!is_backward(r.direction) && c->forward_on) happens(c->forward);
     if (is_backward(r.direction) && c->backward_on) happens(c->backward);
