@@ -201,12 +201,11 @@ Output plan_largest(Request r, const std::optional<Request>& measured, const Arg
   });
   if (!most.value && !most.stopped) refuse_largest(r, space, q, gpus_that_fit(runner, r, space));
   if (most.value) r = with_offload.at(*most.value);
-  Request at = with_largest(r, space, q, most);
-  Space there = most.value ? with_value(space, q, *most.value) : space;
-  at.plan.offload = there.plan.offload = r.plan.offload;
-  SearchResult found = spread_search(runner, there, {});
+  space.plan.offload = r.plan.offload;
+  const Request at = with_largest(r, space, q, most);
+  const Space there = most.value ? with_value(space, q, *most.value) : space;
+  SearchResult found = spread_search(runner, there);
   if (found.best.empty() && most.stopped) found.best = plan_of_largest(most);
-  space.plan.offload = there.plan.offload;
   Report report = plan_report(at, there, found, arguments.has("--pareto"));
   add_largest(report, space, q, most, found.best.empty() ? nullptr : &found.best[0].candidate);
   return finish(report, at, found, measured, arguments);
