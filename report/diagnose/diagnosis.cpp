@@ -313,6 +313,7 @@ Report diagnosis(const DiagnosisQuestion& q) {
   if (q.hardware) report.hardware = hardware_json(*q.hardware);
   report.conventions = {{"sum", "the terms of a device add up to the total in its last line"},
                         {"difference", "log - predicted"}};
+  report.fit = diagnosed_fit(booked);
   report.verdict = diagnosis_verdict(booked);
   report.sections = {said_section(booked)};
   report.grids.push_back(BookingGrid(booked).grid());

@@ -369,6 +369,16 @@ std::vector<Finding> diagnosis_verdict(const BookedLog& booked) {
   return v;
 }
 
+std::optional<Fit> diagnosed_fit(const BookedLog& booked) {
+  constexpr Fit failed{FitVerdict::no, 0}, ran{FitVerdict::yes, 1};
+  const MemoryLog& log = booked.asked.log;
+  if (log.kind == MemoryLogKind::out_of_memory) return failed;
+  if (log.kind != MemoryLogKind::server) return ran;
+  const auto fit = fit_of(log.server);
+  if (!fit) return std::nullopt;
+  return fit->bad ? failed : ran;
+}
+
 Notes diagnosis_notes(const BookedLog& booked) {
   Notes notes = booked.asked.notes;
   if (booked.asked.log.kind == MemoryLogKind::out_of_memory) add_failure_notes(notes, booked);

@@ -83,6 +83,7 @@ TEST_CASE("memory terms of SGLang follow from the drops in free memory that its 
   CHECK(report["diagnosis"]["cache_tokens"] == 46611);
   CHECK_THAT(verdict(report), Contains("the cache has 46,611 tokens, but a request may have 131,072: lower "
                                        "--context-length or raise --mem-fraction-static"));
+  CHECK(report["verdict"]["fit"] == "no");
   check_total(diagnosed("sglang.log qwen2.5-32b --tp 4 --hardware l4"));
   CHECK(diagnosed("sglang.log qwen2.5-32b --tp 4 --hardware l4 --software vllm")["inputs"]["software"] == "vllm");
 }
@@ -203,6 +204,8 @@ TEST_CASE("TGI logs only the number of cached tokens, and their bytes are predic
   CHECK(report["diagnosis"]["max_model_tokens"] == 8049);
   CHECK(predicted_of(report, "kv_cache") == Count{16000} * 131072);
   CHECK_THAT(verdict(report), Contains("fits: yes: 1.99 requests of 8,049 tokens at once"));
+  CHECK(report["verdict"]["fit"] == "yes");
+  CHECK(report["verdict"]["fit_probability"] == 1);
 }
 
 // github.com/vllm-project/vllm/issues/28143
@@ -211,6 +214,8 @@ TEST_CASE("memory that runs out while weights are loaded is compared with the we
   CHECK(report["diagnosis"]["kind"] == "out_of_memory");
   CHECK(report["diagnosis"]["software"] == "vllm");
   CHECK_THAT(verdict(report), Contains("memory ran out while vLLM was loading weights: more GPUs"));
+  CHECK(report["verdict"]["fit"] == "no");
+  CHECK(report["possible"] == false);
   // 70,553,706,496 parameters x 2 bytes = 131.4 GiB
   const json::Value large = diagnosed("vllm-out-of-memory.log llama-3.1-70b");
   CHECK(large["verdict"]["text"][0].dump().find("weights alone need 131.4 GiB of 93.09 GiB: more GPUs") !=
