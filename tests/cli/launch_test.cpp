@@ -124,6 +124,11 @@ const std::vector<StackPlans> plans{
      "qwen3-30b-a3b",
      "--hardware rtx-4090",
      {"--offload experts --weight-precision q4_k_m", "--offload experts:0.5 --weight-precision q4_k_m"}},
+    {"ktransformers",
+     "infer",
+     "qwen3-30b-a3b",
+     "--hardware rtx-4090",
+     {"--offload experts --weight-precision awq", "--offload experts:0.75 --precision fp8 --tp 2"}},
     {"ollama",
      "infer",
      "llama-3.1-8b",
@@ -201,7 +206,7 @@ TEST_CASE("launch tables have only known inputs and sizes as keys, with valid co
       CHECK(std::any_of(all.begin(), all.end(), [&](const Option& x) { return x.key() == key; }));
     }
   }
-  CHECK(tables == 9);
+  CHECK(tables == 10);
 }
 
 // TensorRT-LLM: keys of its YAML file. bitsandbytes' Adam is created by the script that calls DeepSpeed.

@@ -326,3 +326,26 @@ TEST_CASE("commands for one type of device reject a mixed machine and name the c
       CHECK(said.find(sentence) != std::string::npos);
     }
 }
+
+// 4 x 128 GiB for 227 GB of weights, and 2 x 512 GiB for 383 GB; presets/hardware/ has the sources of both networks.
+TEST_CASE("computers joined by a network hold a model that one of them cannot", "[machine][cli]") {
+  for (const char* command : {"infer llama-3.1-405b --weight-precision q4_k_m --hardware ",
+                              "infer deepseek-v3 --weight-precision q4_k_m --hardware "})
+    CHECK(test::ask(std::string(command) + "dgx-spark")["verdict"]["fit"] == "no");
+  const json::Value sparks = test::ask("infer llama-3.1-405b --weight-precision q4_k_m --hardware 4xdgx-spark");
+  CHECK(sparks["verdict"]["fit"] == "yes");
+  const json::Value macs = test::ask("infer deepseek-v3 --weight-precision q4_k_m --hardware 2xm3-ultra");
+  CHECK(macs["verdict"]["fit"] == "yes");
+  CHECK_NOTHROW(test::ask("infer llama-3.1-405b --hardware dgx-spark --tp 4 --software vllm --precision fp8"));
+}
+
+// kt-kernel/README.md: --kt-num-gpu-experts of each layer's experts stay on the GPU.
+TEST_CASE("KTransformers keeps experts in host memory", "[host][cli]") {
+  const json::Value half = test::ask(
+      "infer qwen3-30b-a3b --hardware rtx-4090 --software ktransformers --offload experts:0.5 --host "
+      "desktop-ddr5-5600");
+  const json::Value all = test::ask(
+      "infer qwen3-30b-a3b --hardware rtx-4090 --software ktransformers --offload experts --host desktop-ddr5-5600");
+  CHECK(half["inference_memory"]["weights_bytes"] > all["inference_memory"]["weights_bytes"]);
+  CHECK(half["decode"]["time_per_token_s"] < all["decode"]["time_per_token_s"]);
+}

@@ -118,6 +118,18 @@ class Names {
                                suggestion(name, names.all())));
 }
 
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+}
+
+/// Number of options of a command that the table does not list.
+std::ptrdiff_t unknown_options(const Launch& t, const ShellCommand& words) {
+  const Names names(t);
+  return std::count_if(words.begin(), words.end(), [&](const std::string& word) {
+    return is_option(word) && names.find(word.substr(0, word.find('='))) == nullptr;
+  });
+}
+
 /// Reads the words after a command's start.
 class CommandReader {
  public:
@@ -132,9 +144,6 @@ class CommandReader {
  private:
   bool has_place() const {
     return std::any_of(t_.starts.begin(), t_.starts.end(), [](const std::string& s) { return s.ends_with("{model}"); });
-  }
-  static bool is_option(const std::string& word) {
-    return word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
   }
   void read_word(const std::string& word) {
     if (is_option(word)) return read_option(word);
@@ -195,18 +204,22 @@ struct Table {
   std::string stack;
   Launch launch;
 };
+/// All launch tables; those of stacks with a parent are last.
 std::vector<Table> tables() {
-  std::vector<Table> all;
+  std::vector<Table> all, derived;
   for (const Builtin& b : builtin_software())
     if (const SoftwareCard card = load_software(b.name); card.launch)
-      all.push_back({std::string(b.name), *card.launch});
+      (card.parent.empty() ? all : derived).push_back({std::string(b.name), *card.launch});
+  all.insert(all.end(), derived.begin(), derived.end());
   return all;
 }
 
 std::string starts_text(const std::vector<Table>& all) {
   std::string s;
-  for (const Table& t : all)
-    if (t.launch.form == LaunchForm::command) s += (s.empty() ? "" : ", ") + in_quotes(t.launch.starts.front());
+  for (const Table& t : all) {
+    const std::string start = t.launch.form == LaunchForm::command ? in_quotes(t.launch.starts.front()) : "";
+    if (s.find(start) == std::string::npos) s += (s.empty() ? "" : ", ") + start;
+  }
   return s;
 }
 
@@ -216,14 +229,20 @@ struct Started {
   ShellCommand rest{};
 };
 
-/// The table whose start matches the most words of the command.
+/// Whether `a` matches more words of the command, or as many and lists more of its options.
+bool matches_better(const Started& a, const Started& b) {
+  if (b.table == nullptr || a.rest.size() != b.rest.size()) return b.table == nullptr || a.rest.size() < b.rest.size();
+  return unknown_options(a.table->launch, a.rest) < unknown_options(b.table->launch, b.rest);
+}
+
+/// The best match among the tables of launch commands.
 Started started(const std::vector<Table>& all, const ShellCommand& words) {
   Started best;
   for (const Table& t : all) {
     if (t.launch.form != LaunchForm::command) continue;
     for (const std::string& start : t.launch.starts)
-      if (auto rest = after_start(words, start); rest && (best.table == nullptr || rest->size() < best.rest.size()))
-        best = {&t, std::move(*rest)};
+      if (auto rest = after_start(words, start))
+        if (Started found{&t, std::move(*rest)}; matches_better(found, best)) best = std::move(found);
   }
   return best;
 }

@@ -108,18 +108,19 @@ Text total_length(const Request& r) {
   return number(mul(*n, values.has("batch") ? r.plan.batch : values.count("max_seqs")));
 }
 
-// ---- Layers on the host
+// ---- Layers and experts on the host
 
-/// Number of layers in a fraction of the model.
-Count layers_in(const Request& r, const Ratio& part) {
-  const double layers = part.value() * static_cast<double>(r.model.arch.layers);
-  if (std::abs(layers - std::round(layers)) > 1e-3)
+/// A fraction of `total` layers or experts (`noun`) as a count. Throws InputError if it is not a whole number.
+Count whole_part(const Ratio& part, Count total, std::string_view noun) {
+  const double count = part.value() * static_cast<double>(total);
+  if (std::abs(count - std::round(count)) > 1e-3)
     throw InputError(
-        fmt::format("--offload: {:.7g} of {} layers is not a whole number of layers, which this software requires; set "
+        fmt::format("--offload: {0:.7g} of {1} {2} is not a whole number of {2}, which this software requires; set "
                     "another fraction",
-                    part.value(), r.model.arch.layers));
-  return std::llround(layers);
+                    part.value(), total, noun));
+  return std::llround(count);
 }
+Count layers_in(const Request& r, const Ratio& part) { return whole_part(part, r.model.arch.layers, "layers"); }
 Text device_layers(const Request& r) {
   const Ratio& part = r.plan.offload.weights;
   if (part.numerator == 0) return std::nullopt;
@@ -128,6 +129,12 @@ Text device_layers(const Request& r) {
 Text host_expert_layers(const Request& r) {
   const Ratio& part = r.plan.offload.experts;
   return part.numerator == 0 ? std::nullopt : number(layers_in(r, part));
+}
+/// Experts of each layer on the device, if some are on the host.
+Text device_experts(const Request& r) {
+  const Ratio& part = r.plan.offload.experts;
+  const Count experts = r.model.arch.moe.experts;
+  return part.numerator == 0 ? std::nullopt : number(experts - whole_part(part, experts, "experts"));
 }
 Text host_cache(const Request& r) {
   const Ratio& part = r.plan.offload.cache;
@@ -184,6 +191,7 @@ constexpr std::array all_sizes{
     LaunchSize{"total_length", "", false, total_length},
     LaunchSize{"device_layers", "offload", false, device_layers},
     LaunchSize{"host_expert_layers", "offload", false, host_expert_layers},
+    LaunchSize{"device_experts", "offload", false, device_experts},
     LaunchSize{"host_cache", "offload", true, host_cache},
     LaunchSize{"layers", "", false, layers},
     LaunchSize{"hidden", "", false, hidden},
@@ -315,15 +323,17 @@ class Reader {
     std::string& parts = inputs_["offload"];
     parts += (parts.empty() ? "" : ",") + part;
   }
-  void add_offload(std::string_view part, Count layers) {
-    if (layers <= 0) return;
-    const double share = static_cast<double>(layers) / static_cast<double>(arch_.layers);
+  /// Adds `count` of `total` layers or experts to the offload.
+  void add_offload(std::string_view part, Count count, Count total) {
+    if (count <= 0) return;
+    const double share = static_cast<double>(count) / static_cast<double>(total);
     add_offload(share >= 1 ? std::string(part) : fmt::format("{}:{:.6f}", part, share));
   }
   void read_host() {
-    if (const auto on_device = size("device_layers"))
-      add_offload("weights", std::max<Count>(0, arch_.layers - *on_device));
-    if (const auto on_host = size("host_expert_layers")) add_offload("experts", std::min(arch_.layers, *on_host));
+    if (const auto on_device = size("device_layers")) add_offload("weights", arch_.layers - *on_device, arch_.layers);
+    if (const auto on_host = size("host_expert_layers")) add_offload("experts", *on_host, arch_.layers);
+    if (const auto on_device = size("device_experts"))
+      add_offload("experts", arch_.moe.experts - *on_device, arch_.moe.experts);
     if (sizes_.contains("host_cache")) add_offload("kv");
   }
   /// Omits defaults of the stack for ranks that the plan does not have.
