@@ -40,6 +40,7 @@ struct LinkRates {
 struct CoreRates {
   FlopsPerSecond forward, backward;
   constexpr FlopsPerSecond of(bool is_backward) const { return is_backward && backward.value > 0 ? backward : forward; }
+  constexpr bool operator==(const CoreRates&) const = default;
 };
 
 template <typename T>
@@ -81,6 +82,7 @@ struct Achieved {
                           ///< graphs; 0: no graphs
   double functions = 0;   ///< special functions (exp and similar) per second in element-wise kernels; 0: unlimited
   BytesPerSecond cache;   ///< bandwidth of element-wise kernels whose tensors fit into Device::cache; 0: same as memory
+  constexpr bool operator==(const Achieved&) const = default;
 };
 
 /// The host of a device: one-way bandwidth of the link to the host, and bandwidth and capacity of host memory, each the

@@ -133,6 +133,7 @@ double kernels(const Op& op, const Pricing& p, const Software& s) {
   if (std::holds_alternative<Norm>(op.shape)) return s.kernels.norm;
   if (const Linear* l = std::get_if<Linear>(&op.shape)) return s.loops_experts && l->top_k > 0 ? groups_touched(*l) : 1;
   if (routes(op)) return s.kernels.route;
+  if (std::holds_alternative<LinearAttention>(op.shape) && p.phase == Phase::prefill) return s.kernels.scan;
   const Pointwise* pointwise = std::get_if<Pointwise>(&op.shape);
   return pointwise != nullptr && pointwise->kind == PointwiseKind::rope ? s.kernels.rope : 1;
 }

@@ -10,6 +10,7 @@ namespace llmcalc {
 struct KernelCounts {
   double naive_core = 1;  ///< attention core with stored scores: two matmuls, scale, mask, softmax, dropout
   double norm = 1, rope = 1, route = 1;
+  double scan = 1;  ///< linear attention over the chunks of a prompt
   constexpr bool operator==(const KernelCounts&) const = default;
 };
 
@@ -27,6 +28,7 @@ struct Software {
   Seconds kernel{};      ///< time to launch a kernel
   Seconds collective{};  ///< time to start a collective, per tensor-parallel rank
   Seconds step{};        ///< time per training step or inference pass, not overlapped: data, clipping, sampling
+  Seconds sequence{};    ///< time per sequence of an inference pass, not overlapped: scheduling, sampling, output
   // Hidden fractions of overlappable communication.
   double hidden_tensor = 0;      ///< fraction of tensor-parallel communication hidden by the matmul whose input or
                                  ///< result it transfers
@@ -37,6 +39,8 @@ struct Software {
   /// chunk per rank, and with several. 0: messages are fully overlapped.
   double waits_to_send = 0, waits_to_send_chunks = 0;
   constexpr bool operator==(const Software&) const = default;
+  /// Overhead of an inference pass over a number of sequences.
+  constexpr Seconds pass(Count sequences) const { return step + static_cast<double>(sequences) * sequence; }
 };
 
 }  // namespace llmcalc

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "calc/elementary.hpp"
+
 namespace llmcalc {
 
 namespace {
@@ -46,11 +48,13 @@ double quantile(std::vector<double> values, double q) {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-double covering_width(const std::map<std::string, std::vector<double>>& errors, double q) {
+double covering_width(const std::map<std::string, std::vector<double>>& errors, double q, double power) {
+  double total = 0;
+  for (const auto& [group, all] : errors) total += elementary::pow(static_cast<double>(all.size()), power);
   std::vector<std::pair<double, double>> weighted;
   for (const auto& [group, all] : errors)
     for (const double e : all)
-      weighted.emplace_back(e, 1 / static_cast<double>(all.size()) / static_cast<double>(errors.size()));
+      weighted.emplace_back(e, elementary::pow(static_cast<double>(all.size()), power - 1) / total);
   std::sort(weighted.begin(), weighted.end());
   std::size_t last = 0;
   double covered = 0, nearest = std::numeric_limits<double>::infinity();

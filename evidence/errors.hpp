@@ -34,10 +34,11 @@ struct ErrorSummary {
 double quantile(std::vector<double> values, double q);
 
 /// Interval width (ln of a factor) whose coverage of several groups' errors is as close to the fraction `q` as
-/// possible, with equal weight for every group. Because errors shift between fits, the width ends halfway between the
+/// possible. The weight of a group of n errors is n^power: with power 0, all groups have equal weights. Because errors
+/// shift between fits, the width ends halfway between the
 /// last covered error and the next one, but at most 0.01 above the last covered error. Precondition: at least one
 /// group, and no empty group.
-double covering_width(const std::map<std::string, std::vector<double>>& errors, double q);
+double covering_width(const std::map<std::string, std::vector<double>>& errors, double q, double power = 0);
 
 /// Summary with equal weight for every row. All 0 if there are no rows.
 ErrorSummary summary(std::span<const Compared> rows);

@@ -11,7 +11,7 @@ TrainEstimate estimated_training(const TrainingCase& c, const TrainingStack& sta
 InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p) {
   Cluster cluster = c.cluster();
   cluster.device.achieved = inference_rates(p, c.on.hardware, stack, c.plan);
-  return {c, stack, cluster, request_seconds(p, stack)};
+  return {c, stack, cluster, {request_seconds(p, stack), first_wave_seconds(p, stack)}};
 }
 
 }  // namespace llmcalc

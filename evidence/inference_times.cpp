@@ -75,7 +75,7 @@ double InferenceTimes::decode_seconds(const Figure& f) const {
 }
 
 const ServedTimes& InferenceTimes::served() const {
-  if (!served_) served_ = times_served(c_, stack_, cluster_, request_);
+  if (!served_) served_ = times_served(c_, stack_, cluster_, overhead_);
   return *served_;
 }
 
@@ -86,7 +86,8 @@ double InferenceTimes::whole_seconds() const {
 
 /// Generated tokens per second across all replicas.
 double InferenceTimes::output_rate() const {
-  if (!serves()) return c_.batch * c_.generate / whole_seconds();
+  // In a steady state, each of the clients always has one request (Little's law).
+  if (!serves() || c_.start == ClientStart::spread) return c_.batch * c_.generate / whole_seconds();
   return static_cast<double>(replicas(c_.layout)) * served().tokens / served().all.value;
 }
 

@@ -9,9 +9,10 @@ namespace llmcalc {
 
 class InferenceTimes {
  public:
-  /// The case must outlive the object. `request`: seconds per request in addition to its forward passes.
-  InferenceTimes(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request = {})
-      : c_(c), stack_(stack), cluster_(cluster), request_(request) {}
+  /// The case must outlive the object.
+  InferenceTimes(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster,
+                 const ServedOverhead& overhead = {})
+      : c_(c), stack_(stack), cluster_(cluster), overhead_(overhead) {}
 
   /// Value in the base unit of its kind. Empty if the figure is not a time or rate.
   std::optional<double> figure(const Figure& f) const;
@@ -30,7 +31,7 @@ class InferenceTimes {
   const InferenceCase& c_;
   InferenceStack stack_;
   Cluster cluster_;
-  Seconds request_;
+  ServedOverhead overhead_;
   mutable std::optional<ServedTimes> served_;  ///< shared by all figures of a row, since they describe the same run
 };
 

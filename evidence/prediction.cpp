@@ -39,11 +39,11 @@ std::optional<double> PredictedCase::bound(const Figure& f) const { return bound
 
 std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
   const InferenceEstimator& e = inference_estimator();
-  std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
-  if (kind && !e.measured(c_.on.hardware.name)) kind = class_on_unmeasured(e, *kind);
+  const std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
+  const bool known = e.measured(c_.on.hardware.name) && e.ran(inference_profile(c_.engine));
   // The prediction is not clamped at the bound. A published figure may beat the bound of its row, because the row's
   // lengths are means and its prompts may have been cached.
-  if (kind) return with_interval(*estimate_.figure(f), e.interval(*kind));
+  if (kind) return with_interval(*estimate_.figure(f), known ? e.interval(*kind) : e.interval_of_new(*kind));
   const std::optional<double> room = predicted_memory(c_, f);
   return room ? std::optional(Prediction{*room}) : std::nullopt;
 }

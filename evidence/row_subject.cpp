@@ -98,6 +98,7 @@ RowSubject subject_of(const TrainingCase& c) {
           .precision = std::string(c.plan.precision.name()),
           .recompute = repeated(c.recomputed),
           .software = c.stack.name,
+          .profile = "",
           .kind = std::string(name(estimate_class(c)))};
 }
 
@@ -112,6 +113,7 @@ RowSubject subject_of(const InferenceCase& c, const Figure& figure) {
           .precision = weights_of_blocks(c),
           .recompute = "",
           .software = c.engine.name,
+          .profile = inference_profile(c.engine),
           .kind = class_of(c, figure.quantity)};
 }
 
@@ -126,6 +128,7 @@ RowSubject subject_of(const RunCase& c) {
           .precision = std::string(c.plan.weight_precision[Component::mlp].name()),
           .recompute = "",
           .software = c.engine.name,
+          .profile = inference_profile(c.engine),
           .kind = c.input_assumed ? std::string(name(InferenceClass::assumed)) : "recorded run"};
 }
 

@@ -20,6 +20,7 @@ struct RowSubject {
   std::string precision{};    ///< format of the blocks' matmuls; in inference, of the weights
   std::string recompute{};    ///< recomputed operators; empty if there is no recomputation
   std::string software{};     ///< training stack or inference engine
+  std::string profile{};      ///< in inference, the software preset that describes the engine
   std::string kind{};         ///< accuracy class: "dense", "assumed input", "experts"; in inference, the figure's class
 };
 

@@ -40,6 +40,32 @@ RequestTraffic clients_of(const InferenceCase& c) {
   return t;
 }
 
+/// Delays the first requests of the clients by equal parts of a request's time, so that the clients end at different
+/// times.
+RequestTraffic spread_over(RequestTraffic t, Seconds request) {
+  RequestTraffic later = {{}, t.users};
+  Count i = 0;
+  for (ServerRequest r : t.requests) {
+    if (i < t.users) r.at = static_cast<double>(i) / static_cast<double>(t.users) * request;
+    later.requests.push_back(r);
+    ++i;
+  }
+  return later;
+}
+
+/// Delays the first pass of a closed loop: the first request of every client waits longer, and everything after it
+/// shifts. A single client has no delay, since benchmarks send a request before they measure.
+void delay_first_wave(ServerRun& run, Count users, Ticks delay) {
+  if (users < 2) return;
+  const std::size_t first = std::min(run.answers.size(), static_cast<std::size_t>(users));
+  for (std::size_t i = 0; i < run.answers.size(); ++i)
+    if (i < first)
+      run.answers.set_first(i, run.answers.first(i) + delay);
+    else
+      run.answers.set_sent(i, run.answers.sent(i) + delay);
+  run.end += delay;
+}
+
 Count longest_request(const RequestTraffic& traffic) {
   Count longest = 1;
   for (const ServerRequest& r : traffic.requests) longest = std::max(longest, add(r.prompt, r.generate));
@@ -56,15 +82,20 @@ SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, con
 
 }  // namespace
 
-ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request) {
-  const RequestTraffic traffic = clients_of(c);
+ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster,
+                         const ServedOverhead& overhead) {
+  RequestTraffic traffic = clients_of(c);
   Fleet fleet;
   fleet.server.scheduler = rules_of(c, stack, traffic);
   fleet.server =
       with_micro_batches(fleet.server, c.arch.local.reach, ranks(c.layout, Group::pipeline), longest_request(traffic));
   PassTimes times = pass_times(c.arch, c.plan, c.layout, cluster, {.most_rows = c.limits.pass_tokens});
-  times.request = ticks(request);
-  const ServerRun run = serve(fleet, times, traffic);
+  times.request = ticks(overhead.request);
+  if (c.start == ClientStart::spread)
+    traffic = spread_over(traffic, served(serve(fleet, times, traffic), traffic, 1).latency.mean);
+  ServerRun run = serve(fleet, times, traffic);
+  if (c.kind == BatchKind::concurrency && c.start != ClientStart::spread)
+    delay_first_wave(run, traffic.users, ticks(overhead.first_wave));
   const Served s = served(run, traffic, 1);
   ServedTimes t;
   t.first_token = s.first_token;

@@ -7,6 +7,12 @@
 
 namespace llmcalc {
 
+/// Time outside forward passes.
+struct ServedOverhead {
+  Seconds request{};     ///< time per request
+  Seconds first_wave{};  ///< delay of the first requests of clients that start together
+};
+
 /// Request times of one replica.
 struct ServedTimes {
   Spread first_token;          ///< time from a request to its first token
@@ -20,8 +26,9 @@ struct ServedTimes {
 
 /// Simulates the clients of one replica. Each client sends its next request when the previous one is answered; if the
 /// row does not state the number of requests, ten per client are simulated. With `max_inflight`, all requests are
-/// sent at once. Lengths are spread evenly between a fraction of the nominal length and the full nominal length.
-/// `request`: seconds per request in addition to its forward passes.
-ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request);
+/// sent at once; clients that start at different times do so over the mean time of a request. Lengths are spread evenly
+/// between a fraction of the nominal length and the full nominal length.
+ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster,
+                         const ServedOverhead& overhead);
 
 }  // namespace llmcalc

@@ -348,7 +348,7 @@ SoftwareCard load_software(std::string_view name_or_path) {
   const std::lock_guard lock(mutex);
   if (const auto known = presets.find(name_or_path); known != presets.end()) return known->second;
   SoftwareCard card = read_software(software_document(name_or_path));
-  if (find_builtin(builtin_software(), name_or_path) != nullptr) presets.emplace(name_or_path, card);
+  if (find_builtin(builtin_software(), versioned(name_or_path).name) != nullptr) presets.emplace(name_or_path, card);
   return card;
 }
 

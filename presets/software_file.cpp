@@ -36,9 +36,10 @@ constexpr std::array memory_words{Said{"megatron", MemorySoftware::megatron},
                                   Said{"internevo", MemorySoftware::internevo},
                                   Said{"torchtitan", MemorySoftware::titan},
                                   Said{"pytorch", MemorySoftware::pytorch}};
-constexpr std::array launching_words{Said{"recorded", Launching::recorded}, Said{"compiled", Launching::compiled},
-                                     Said{"local", Launching::local}, Said{"eager", Launching::eager},
-                                     Said{"persistent", Launching::persistent}};
+constexpr std::array launching_words{
+    Said{"recorded", Launching::recorded}, Said{"compiled", Launching::compiled},
+    Said{"local", Launching::local},       Said{"local graphs", Launching::local_graphs},
+    Said{"eager", Launching::eager},       Said{"persistent", Launching::persistent}};
 constexpr std::array loop_words{Said{"none", ServingLoop::none},
                                 Said{"vllm", ServingLoop::vllm},
                                 Said{"vllm v0", ServingLoop::vllm_legacy},

@@ -18,7 +18,7 @@
 ///   "widens"?:   ["embedding", "lm_head", "norm"]      frozen 16-bit weights that the stack converts to float32 }
 ///
 /// or "for": "inference" ("both": all keys),
-///   "launching": "recorded", "compiled", "local", "eager" or "persistent" (Launching,
+///   "launching": "recorded", "compiled", "local", "local graphs", "eager" or "persistent" (Launching,
 ///                presets/estimators/inference_estimator.hpp)
 ///   "loop":      "none", "vllm", "vllm v0", "tensorrt-llm", "tensorrt-llm c++", "server" or "compiled program":
 ///                loop around the passes (ServingLoop)

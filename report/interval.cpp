@@ -64,8 +64,8 @@ namespace {
 void note_unmeasured(const HardwareCard& card, const char* in, bool of_no_kind, Report& report) {
   report.notes.push_back(
       {"device_without_runs",
-       fmt::format("no published {} run used {}: bandwidth and peak efficiency are taken from {}, and the interval is "
-                   "at least as wide as for an assumed input",
+       fmt::format("no published {} run used {}: bandwidth and peak efficiency are taken from {}, and the interval "
+                   "covers errors on new devices",
                    in, card.name, of_no_kind ? "other devices" : "devices of the same kind")});
 }
 
@@ -75,7 +75,7 @@ void note_rare_kind(const HardwareCard& card, const char* in, Report& report) {
   report.notes.push_back(
       {"device_kind_with_few_runs",
        fmt::format("too few published {} runs used devices of the same kind as {}: bandwidth and peak efficiency are "
-                   "taken from other devices, and the interval is at least as wide as for an assumed input",
+                   "taken from other devices, and the interval covers errors on new devices",
                    in, card.name)});
 }
 }  // namespace
@@ -96,6 +96,13 @@ void note_wider_inference(const HardwareCard& card, Report& report) {
 
 void note_wider_inference(const Request& r, Report& report) {
   if (!r.engine) return;
+  if (!inference_estimator().ran(r.engine->name))
+    report.notes.push_back(
+        {"software_without_runs",
+         fmt::format(
+             "no published inference run used {}: its overheads are taken from similar engines, and the interval "
+             "covers errors with new engines",
+             r.engine->title)});
   std::vector<std::string> noted;
   for (Count i = 0; i < std::max<Count>(1, static_cast<Count>(r.machine.size())); ++i) {
     const HardwareCard& card = card_of_stage(r, i);

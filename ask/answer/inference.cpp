@@ -60,7 +60,7 @@ std::optional<EstimateInterval> InferenceAnswer::whole_interval() const {
 const PassSpent& InferenceAnswer::prefill_spent() const {
   return prefill_spent_.get([&] {
     const Plan& p = request_.plan;
-    return staged_spent(pass_stages(), request_.layout, pass_stages().prompt_parts, [&](const Device& d) {
+    return staged_spent(pass_stages(), p, request_.layout, pass_stages().prompt_parts, [&](const Device& d) {
       return price_prefill(request_.model.arch, p, request_.layout, d, p.prompt);
     });
   });
@@ -70,7 +70,7 @@ const PassSpent& InferenceAnswer::decode_spent() const {
   return decode_spent_.get([&] {
     const Plan& p = request_.plan;
     const Count context = p.prompt + p.generate / 2;
-    return staged_spent(pass_stages(), request_.layout, 1, [&](const Device& d) {
+    return staged_spent(pass_stages(), p, request_.layout, 1, [&](const Device& d) {
       return price_decode(request_.model.arch, p, request_.layout, d, context);
     });
   });

@@ -33,18 +33,22 @@ std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimat
   return interval ? std::optional(interval->above(e.bound.total(), e.estimate.total())) : std::nullopt;
 }
 
-InferenceClass class_of(const Request& r, InferenceClass kind) {
+bool is_new_to_fit(const Request& r) {
+  const InferenceEstimator& e = inference_estimator();
   const bool known =
-      chip_of(*r.hardware) != Chip::other && stands_on_runs(inference_estimator(), *r.hardware) && !has_assumed_host(r);
-  return known ? kind : class_on_unmeasured(inference_estimator(), kind);
+      chip_of(*r.hardware) != Chip::other && stands_on_runs(e, *r.hardware) && (!r.engine || e.ran(r.engine->name));
+  return !known;
 }
 
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind) {
   if (!r.engine || has_stated_efficiency(r) || r.plan.overlap) return std::nullopt;
   if (r.serving.draft_tokens > 0 || r.serving.pools) return std::nullopt;
-  const EstimateInterval i = has_operators_of_engine(r)
-                                 ? inference_estimator().interval_once_measured(class_of(r, kind))
-                                 : inference_estimator().interval(class_of(r, kind));
+  const InferenceEstimator& e = inference_estimator();
+  EstimateInterval i = has_operators_of_engine(r) ? e.interval_once_measured(kind)
+                       : is_new_to_fit(r)         ? e.interval_of_new(kind)
+                                                  : e.interval(kind);
+  if (const EstimateInterval& wide = e.interval(InferenceClass::assumed); has_assumed_host(r) && wide.factor > i.factor)
+    i = wide;
   return i.known() ? std::optional(i) : std::nullopt;
 }
 

@@ -16,9 +16,10 @@ EstimateClass class_of(const Request& r);
 std::optional<EstimateInterval> interval_of(const Request& r);
 /// Interval of a step's time, clamped below at the roofline bound.
 std::optional<EstimateInterval> interval_of(const Request& r, const TrainEstimate& e);
-/// Class and interval of an inference estimate of this kind. There is no interval for servers with drafts or pools,
-/// because no source measured their times.
-InferenceClass class_of(const Request& r, InferenceClass kind);
+/// Whether the fit of the inference estimator lacks the device, its kind or the engine.
+bool is_new_to_fit(const Request& r);
+/// Interval of an inference estimate of this kind, wider if is_new_to_fit() or if the host is assumed. There is no
+/// interval for servers with drafts or pools, because no source measured their times.
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind);
 
 /// Whether the estimator was fitted to measurements on this device, or the device was calibrated.

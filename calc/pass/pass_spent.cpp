@@ -15,7 +15,8 @@ void add_row(Spent& all, const PassPrice& pass, double layers, bool estimated) {
 
 }  // namespace
 
-PassSpent pass_spent(const Prices& prices, const ModelChunk& chunk, const Layout& layout, const Cluster& cluster) {
+PassSpent pass_spent(const Prices& prices, const ModelChunk& chunk, const Plan& plan, const Layout& layout,
+                     const Cluster& cluster) {
   const Rates& rates = prices.estimated ? prices.estimated_rates : prices.bound_rates;
   PassSpent spent{};
   PassSum sum;
@@ -27,7 +28,7 @@ PassSpent pass_spent(const Prices& prices, const ModelChunk& chunk, const Layout
   for (const CollectiveCall& e : sum.collectives)
     spent.parts[part_of(e.group)] +=
         (1 - rates.hidden(e.group)) * communication_time(e, layout, cluster, rates.links).total();
-  spent.engine = rates.software.step;
+  spent.engine = rates.software.pass(plan.batch);
   return spent;
 }
 

@@ -16,6 +16,7 @@ struct PassSpent {
 
 /// Splits the pass_time() of a chunk into parts. Precondition: a roofline per operator (Roofline::op), which
 /// separates the parts.
-PassSpent pass_spent(const Prices& prices, const ModelChunk& chunk, const Layout& layout, const Cluster& cluster);
+PassSpent pass_spent(const Prices& prices, const ModelChunk& chunk, const Plan& plan, const Layout& layout,
+                     const Cluster& cluster);
 
 }  // namespace llmcalc

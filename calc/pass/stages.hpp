@@ -59,11 +59,11 @@ PassEstimate staged_pass(const PassStages& s, const Plan& plan, const Layout& la
 
 /// The breakdown of staged_pass(). Precondition: as for pass_spent().
 template <typename PriceOn>
-PassSpent staged_spent(const PassStages& s, const Layout& layout, Count parts, const PriceOn& price) {
+PassSpent staged_spent(const PassStages& s, const Plan& plan, const Layout& layout, Count parts, const PriceOn& price) {
   std::vector<PassSpent> each;
   for (std::size_t i = 0; i < s.all.size(); ++i) {
     const Prices prices = price(s.all[i].cluster.device);
-    each.push_back(pass_spent(prices, s.all[i].chunk, layout, s.all[i].cluster));
+    each.push_back(pass_spent(prices, s.all[i].chunk, plan, layout, s.all[i].cluster));
     PassEstimate sent;
     add_send(sent, prices, s, i, layout);
     each.back().parts[Part::pp] += sent.estimate.communication;

@@ -173,7 +173,7 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
     Time t = plan.roofline == Roofline::step ? step_time(by_operator.compute, sum.cost, r) : by_operator;
     for (const CollectiveCall& e : sum.collectives)
       t.communication += (1 - r.hidden(e.group)) * communication_time(e, layout, cluster, r.links).total();
-    t.latency += r.software.step;
+    t.latency += r.software.pass(plan.batch);
     return t;
   };
   const Time bound = at(prices.bound_rates, sum.bound);

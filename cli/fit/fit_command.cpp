@@ -32,10 +32,12 @@ AccuracyWatch told(ProgressLine& line, const char* what) {
   };
 }
 
-/// Sorted, distinct names of the devices on which rows were measured.
-std::vector<std::string> devices_of(const Accuracy& a) {
+/// Sorted, distinct values of a property of the rows with times or rates, without empty ones.
+std::vector<std::string> names_of(const Accuracy& a, std::string RowSubject::*property) {
   std::set<std::string> names;
-  for (const PredictedRow& r : a.rows) names.insert(r.of.gpu);
+  for (const PredictedRow& r : a.rows)
+    if (r.counts() && r.bound) names.insert(r.of.*property);
+  names.erase("");
   return {names.begin(), names.end()};
 }
 
@@ -46,8 +48,10 @@ Estimate estimator(std::span<const double> values, const Accuracy& left_out, con
   Estimate e;
   std::copy(values.begin(), values.end(), e.parameters.values().begin());
   e.fitted = std::move(how);
-  e.devices = devices_of(left_out);
+  e.devices = names_of(left_out, &RowSubject::gpu);
+  e.software = names_of(left_out, &RowSubject::profile);
   e.intervals = in_order<Class>(intervals(left_out));
+  e.intervals_new = in_order<Class>(intervals_of_new(left_out));
   e.intervals_once_measured = in_order<Class>(once_measured);
   return e;
 }
@@ -68,11 +72,16 @@ json::Value estimator_file(std::span<const double> values, const Accuracy& left_
       estimator<TrainingEstimator, EstimateClass>(values, left_out, intervals_after_a_step(left_out), std::move(how)));
 }
 
+std::span<const double> shipped_values(AccuracyKind kind) {
+  if (kind == AccuracyKind::inference) return inference_estimator().parameters.values();
+  return training_estimator().parameters.values();
+}
+
 /// Fits the estimator to the rows, derives its intervals from held-out families, and writes it.
 void write_fit(const std::string& path, const MeasurementFile& file, const FitSet& set, const ReplayBasis& basis,
                Accuracy& a, ProgressLine& line) {
   const double ridge = chosen_ridge(*a.kind);
-  const std::vector<double> values = fitted(set, ridge, told(line, "fit: step"));
+  const std::vector<double> values = fitted(set, ridge, shipped_values(*a.kind), told(line, "fit: step"));
   leave_out(a, set, ridge, values, told(line, "fit without family"));
   const auto n = std::count_if(set.weights.begin(), set.weights.end(), [](double w) { return w > 0; });
   const std::string how = fmt::format("{}, to {} values from {}", today(), n, file.where);
@@ -86,11 +95,6 @@ const EstimatorTerm& term(AccuracyKind kind, const std::string& said) {
     all += (all.empty() ? "" : ", ") + std::string(t.name);
   }
   throw InputError(fmt::format("--without: expected a term of the estimator ({}), got {}", all, in_quotes(said)));
-}
-
-std::span<const double> shipped_values(AccuracyKind kind) {
-  if (kind == AccuracyKind::inference) return inference_estimator().parameters.values();
-  return training_estimator().parameters.values();
 }
 
 /// Whether a file is a fitted estimator of this kind.

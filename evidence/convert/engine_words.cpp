@@ -1,5 +1,7 @@
 #include "evidence/convert/engine_words.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -76,6 +78,7 @@ constexpr EngineWord engine_words[] = {
     {"tgi", "tgi"},
     {"transformers", "transformers"},
     {"pytorch", "pytorch"},
+    {"atom", "atom"},
 };
 
 bool in_a_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
@@ -104,7 +107,24 @@ std::string version_in(const std::string& text) {
   return std::regex_search(text, found, pattern) ? found[1].str() : "";
 }
 
+/// "2024-05" for "May 2024", the form in which stacks without version numbers are dated. Empty if there is no date.
+std::string month_in(const std::string& text) {
+  constexpr std::string_view months = "janfebmaraprmayjunjulaugsepoctnovdec";
+  static const std::regex pattern("(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* (20[0-9]{2})");
+  std::smatch found;
+  if (!std::regex_search(text, found, pattern)) return "";
+  return fmt::format("{}-{:02}", found[2].str(), months.find(found[1].str()) / 3 + 1);
+}
+
 }  // namespace
+
+std::string version_said(const std::string& text, const std::string& date) {
+  static const std::regex pattern("^(?:about |v)?([0-9]+\\.[0-9][0-9a-z.]*|b[0-9]+$)"),
+      day("^20[0-9]{2}-[0-9]{2}(?:-[0-9]{2})?$");
+  std::smatch found;
+  if (std::regex_search(text, found, pattern)) return found[1].str();
+  return std::regex_match(date, day) ? date : "";
+}
 
 EngineName engine_name(const std::string& said, const std::string& notes) {
   const Words about(said + "; " + notes);
@@ -116,6 +136,7 @@ EngineName engine_name(const std::string& said, const std::string& notes) {
       if (w.name == nullptr) break;
       // A version must follow its engine's name: "vLLM (PyTorch 2.1)" has no version.
       e = {w.name, version_in(text.substr(at, text.find_first_of("(/", at) - at)), true, false};
+      if (e.version.empty()) e.version = month_in(text.substr(at));
       break;
     }
   e.eager = about.affirms_any({"enforce eager", "eager mode", "disable cuda graph"}) || about.denies("cuda graph") ||

@@ -10,6 +10,10 @@ namespace llmcalc {
 
 EngineName engine_name(const std::string& said, const std::string& notes);
 
+/// Release or build number at the start of a stated version: "0.8.3", "b9187", "0.11" for "about 0.11". Empty for
+/// commits, images and branches. In that case, the run's date if it is stated, since stacks also have versions by date.
+std::string version_said(const std::string& text, const std::string& date);
+
 /// Why an engine is unknown: "the engine is not stated", or its quoted name followed by "is unknown".
 std::string unknown_engine(const std::string& said);
 

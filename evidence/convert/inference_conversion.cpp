@@ -53,6 +53,13 @@ HardwareSaid accelerator_said(const InferenceRow& row) {
           .cores = h.gpu_cores};
 }
 
+/// How the clients start, from the row's words.
+ClientStart start_called(const std::string& said) {
+  const Words words(said);
+  if (words.affirms_any({"steady state", "steady", "spread", "staggered"})) return ClientStart::spread;
+  return words.affirms_any({"at once", "together", "request rate inf"}) ? ClientStart::together : ClientStart::unstated;
+}
+
 std::optional<BatchKind> kind_called(const std::string& said) {
   for (const auto& [name, kind] : {std::pair{"static", BatchKind::fixed},
                                    {"", BatchKind::fixed},
@@ -117,7 +124,7 @@ void use_format(const InferenceRow& row, InferenceCase& c) {
   c.plan.working = f.working;
   c.plan.kv_precision = f.cache;
   c.bits_per_weight = f.bits_per_weight;
-  c.weight_bytes = f.weight_bytes;
+  c.weight_bytes = row.file_size_gib ? std::optional(*row.file_size_gib * 0x1p30) : f.weight_bytes;
   c.weights_name = f.name;
   c.input_assumed |= f.weighty;
   c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
@@ -272,17 +279,33 @@ double room_for_requests(const InferenceCase& c) {
   return cache_tokens(c) / std::max(1.0, c.cached + c.prompt + c.generate);
 }
 
+/// Assumes a cache in fp8 if the row does not state its format and the clients fit only with such a cache.
+void assume_narrow_cache(const InferenceRow& row, InferenceCase& c) {
+  const bool unstated = row.kv.empty() || Words(row.kv).affirms("not stated");
+  if (!unstated || c.kind != BatchKind::concurrency || room_for_requests(c) >= c.batch) return;
+  InferenceCase narrow = c;
+  narrow.plan.kv_precision = *dtype("fp8");
+  if (room_for_requests(narrow) < c.batch) return;
+  c.plan.kv_precision = narrow.plan.kv_precision;
+  c.assumed.push_back("a KV cache in fp8: the row does not state its format, and its clients do not fit otherwise");
+}
+
 /// Records an assumption if the cache holds fewer requests than the row has clients. In that case, the run had more
-/// memory, a lower precision or an offload that the row does not state. If fewer than half of the requests fit, times
-/// depend strongly on this.
+/// memory, a lower precision or an offload that the row does not state.
 void note_room(const InferenceRow& row, InferenceCase& c) {
   if (c.kind != BatchKind::concurrency || row.batch.kv_limited_estimate.value_or(false)) return;
   const double room = std::floor(room_for_requests(c));
   if (room >= c.batch) return;
-  c.input_assumed |= 2 * room < c.batch;
   c.assumed.push_back(
       fmt::format("room for {:.0f} of {:g} requests at once, by the formats and the share of memory assumed here",
                   std::max(1.0, room), c.batch));
+}
+
+/// Doubt about a first token if, by the assumed formats and memory, most clients would wait for room in the cache.
+std::string queue_doubt(FigureKind q, const InferenceCase& c) {
+  const bool waits = q == FigureKind::first_token && c.kind == BatchKind::concurrency;
+  if (!waits || 2 * std::floor(room_for_requests(c)) >= c.batch) return "";
+  return "by the assumed formats and memory, the cache holds less than half of the clients";
 }
 
 void note_doubts(const InferenceRow& row, InferenceCase& c) {
@@ -326,17 +349,22 @@ void use_accelerator(const InferenceRow& row, const Devices& devices, InferenceC
 
 void use_requests(const InferenceRow& row, InferenceCase& c) {
   c.kind = *kind_called(lower(row.batch.kind));
+  if (c.kind == BatchKind::concurrency) c.start = start_called(row.batch.start);
   c.engine = engine_name(row.engine, row.notes + "; " + row.other_keys);
+  if (c.engine.known && c.engine.version.empty()) c.engine.version = version_said(row.version, row.date);
   use_lengths(row, c);
   use_batch(row, c);
   use_limits(row, c);
   note_doubts(row, c);
+  assume_narrow_cache(row, c);
   note_room(row, c);
   c.nodes = row.hardware.nodes.value_or(1);
   c.decode_context = row.batch.decode_context_mean ? row.batch.decode_context_mean : row.batch.context_len;
   c.figures = figures_of(row.measured, c);
   for (Figure& f : c.figures)
     if (f.doubt.empty()) f.doubt = doubt_of(f.quantity, row);
+  for (Figure& f : c.figures)
+    if (f.doubt.empty()) f.doubt = queue_doubt(f.quantity, c);
   if (c.figures.empty()) c.skip = "no measurement has a known key";
 }
 

@@ -113,6 +113,7 @@ std::string read_requests(const RowObject& o, InferenceBatch& b) {
   b.max_num_seqs = o.positive("max_num_seqs");
   b.kv_limited_estimate = o.flag("kv_limited_estimate");
   if (const auto longest = o.amount("max_context"); longest && !b.max_model_len) b.max_model_len = longest;
+  o.known({"length_distribution"});
   complete_lengths(o.amount("total_len"), b);
   return other_keys(o);
 }
@@ -143,6 +144,10 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   r.source = read_source(row);
   r.engine = row.said("engine");
   r.notes = row.said("notes");
+  r.version = row.said("software_version");
+  r.date = row.said("date");
+  r.batch.start = row.said("start");
+  r.file_size_gib = row.quantity("file_size_gib");
   r.tier = row.said("tier");
   r.core = row.flag("core").value_or(false);
   const RowObject model = row.object("model"), quantization = row.object("quantization"), p = row.object("parallelism");
@@ -161,6 +166,11 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   r.ep = p.positive("ep");
   r.dp = p.positive("dp");
   r.other_keys += other_keys(p);
+  if (const auto limit = row.quantity("power_limit_w"); limit && !r.hardware.power_limit_w)
+    r.hardware.power_limit_w = limit;
+  row.known({"quality", "assumed", "container", "backend", "driver", "attention_kernel", "repeat_runs",
+             "repeat_tpot_spread_pct", "avg_batch_size", "power_w", "energy_per_token_j", "ttft_reported_ms",
+             "tpot_reported_ms", "memory_note"});
   r.other_keys += read_requests(row.object("batch"), r.batch);
   r.other_keys += read_figures(row.object("measured"), r);
   r.other_keys += other_keys(row);

@@ -38,17 +38,19 @@ struct InferenceBatch {
       max_model_len;
   std::optional<Count> max_num_batched_tokens, max_num_seqs, block_size;
   std::optional<bool> kv_limited_estimate;
+  std::string start;  ///< how clients start, in the source's words
 };
 
 struct InferenceRow {
   std::string id;
   std::string where;  ///< file, line and row, for messages
-  std::string engine, notes, tier;
+  std::string engine, version, date, notes, tier;
   std::string other_keys;  ///< text of unknown keys, except the model's: "speculative: MTP; "
   bool core = false;
   RowSource source;
   InferenceModel model;
   std::string weights, kv, activations;  ///< number formats as the source writes them
+  std::optional<double> file_size_gib;   ///< size of the weights file
   InferenceHardware hardware;
   std::optional<Count> tp, pp, ep, dp;
   InferenceBatch batch;

@@ -22,8 +22,9 @@ double chosen_ridge(AccuracyKind kind);
 /// Rows of a file to which an estimator is fitted. Precondition: `kind` is training or inference.
 FitSet fit_set(const MeasurementFile& file, AccuracyKind kind);
 
-/// Parameter values fitted to all rows, starting from the defaults.
-std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch& watch = {});
+/// Parameter values fitted to all rows, starting from `begin`.
+std::vector<double> fitted(const FitSet& set, double ridge, std::span<const double> begin,
+                           const AccuracyWatch& watch = {});
 /// Parameter values fitted without a term of the estimator.
 std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
                                    const AccuracyWatch& watch = {});
@@ -41,11 +42,15 @@ void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const dou
 std::string kin(const std::string& family);
 
 /// Interval that covers the absolute log errors, grouped by family, with coverage as close to 90 % as possible.
-/// Families have equal weights.
-EstimateInterval interval_of(const std::map<std::string, std::vector<double>>& errors);
+/// The weight of a family of n errors is n^power.
+EstimateInterval interval_of(const std::map<std::string, std::vector<double>>& errors, double power = 0);
 
 /// Intervals by class (RowSubject::kind), from leave-one-family-out predictions. Excludes rows that do not count in
-/// summaries.
+/// summaries. In inference, excludes rows of intervals_of_new(), except in classes that would keep fewer than three
+/// families, and weights a family by the square root of its rows.
 IntervalsByClass intervals(const Accuracy& left_out);
+
+/// Intervals of inference rows on a device, or with software, that no other source has.
+IntervalsByClass intervals_of_new(const Accuracy& left_out);
 
 }  // namespace llmcalc

@@ -112,6 +112,10 @@ class Fitter {
     return set_.error(rows_[static_cast<std::size_t>(i)], values);
   }
 
+  bool same(Eigen::Index i, std::span<const double> a, std::span<const double> b) const {
+    return set_.same && set_.same(rows_[static_cast<std::size_t>(i)], a, b);
+  }
+
   /// Loss of all residuals, plus the penalty for distance from the defaults.
   double loss(const Vector& r, const Vector& x) const {
     double all = 0;
@@ -136,9 +140,9 @@ class Fitter {
       Vector moved = x;
       const double by = x[k] > 0.5 ? -0.01 : 0.01;
       moved[k] += by;
-      const std::vector<double> values = ranges_.values(moved);
+      const std::vector<double> before = ranges_.values(x), values = ranges_.values(moved);
       for (Eigen::Index i = 0; i < r.size(); ++i)
-        if (all || depends_(i, k)) j(i, k) = (error(i, values) - r[i]) / by;
+        if ((all || depends_(i, k)) && !same(i, before, values)) j(i, k) = (error(i, values) - r[i]) / by;
     };
     std::future<void> other = std::async([&] {  // runs in a second thread if the system can start one
       for (Eigen::Index k = 1; k < ranges_.size(); k += 2) column(k);

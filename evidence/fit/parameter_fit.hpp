@@ -40,6 +40,8 @@ struct FitSet {
   double width = 0.07;  ///< width of the loss, in units of ln(predicted / measured)
   /// ln(predicted / measured) of a row for parameter values. Called concurrently from two threads.
   std::function<double(std::size_t row, std::span<const double> values)> error{};
+  /// Whether a row has the same error for two sets of values, if that is known without computing the error. Optional.
+  std::function<bool(std::size_t row, std::span<const double> a, std::span<const double> b)> same{};
 };
 
 /// Errors near specific parameter values, linearized in the parameters.

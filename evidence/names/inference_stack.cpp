@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <regex>
 #include <string>
 
 #include "presets/load.hpp"
@@ -15,8 +16,9 @@ namespace {
 struct LikeEngine {
   std::string_view engine, profile;
 };
-constexpr std::array like_engines{LikeEngine{"torchao", "gpt-fast"}, LikeEngine{"deepspeed", "deepspeed-inference"},
-                                  LikeEngine{"pytorch", "transformers"}, LikeEngine{"jax", "jetstream"}};
+constexpr std::array like_engines{LikeEngine{"torchao", "gpt-fast"}, LikeEngine{"atom", "vllm"},
+                                  LikeEngine{"deepspeed", "deepspeed-inference"}, LikeEngine{"pytorch", "transformers"},
+                                  LikeEngine{"jax", "jetstream"}};
 
 std::string_view profile_of_engine(std::string_view engine) {
   const auto* like =
@@ -27,18 +29,30 @@ std::string_view profile_of_engine(std::string_view engine) {
                                                                       : "vllm";  // also if `name` is a training stack
 }
 
-/// Profile of an engine's version.
-std::string_view profile_of(const EngineName& engine) {
-  const std::optional<Count> minor = minor_version(engine.version);
-  if (engine.name == "vllm" && minor && *minor < 8) return "vllm-legacy";
-  if (engine.name == "tensorrt-llm" && minor && *minor < 1000) return "tensorrt-llm-legacy";
-  return profile_of_engine(engine.name);
+/// The version of a profile at which a run of `stated` is predicted: the first known version for older runs. Empty,
+/// which means the newest, if the row states no version or the profile has none. Ignores suffixes such as "rc1".
+std::string version_of_profile(const SoftwareCard& newest, const std::string& stated) {
+  static const std::regex pattern("^b?[0-9]+([.-][0-9]+)*");
+  std::smatch found;
+  if (newest.versions.empty() || !std::regex_search(stated, found, pattern)) return "";
+  const std::string version = found[0];
+  const SoftwareVersion& first = newest.versions.front();
+  const bool dated = version.find('-') != std::string::npos;
+  if (!dated && first.name.starts_with('b') && !version.starts_with('b')) return "";  // version of a program around it
+  const bool older = dated ? version < first.released.substr(0, version.size()) : is_older(version, first.name);
+  return older ? first.name : version;
 }
 
 }  // namespace
 
+std::string inference_profile(const EngineName& engine) { return std::string(profile_of_engine(engine.name)); }
+
 InferenceStack inference_stack(const EngineName& engine) {
-  InferenceStack s = *load_software(profile_of(engine)).inference;
+  const std::string profile = inference_profile(engine);
+  // The versions of an engine without a profile are not those of the profile that is used for it.
+  const std::string version =
+      profile == engine.name ? version_of_profile(load_software(profile), engine.version) : std::string();
+  InferenceStack s = *load_software(version.empty() ? profile : profile + "@" + version).inference;
   if (engine.eager) s.launching = Launching::eager;
   return s;
 }

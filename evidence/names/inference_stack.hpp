@@ -6,6 +6,9 @@
 
 namespace llmcalc {
 
+/// Name of the software preset that describes an engine; "vllm" for engines without a preset.
+std::string inference_profile(const EngineName& engine);
+/// Stack of an engine at its version.
 InferenceStack inference_stack(const EngineName& engine);
 inline InferenceStack inference_stack(const InferenceCase& c) { return inference_stack(c.engine); }
 

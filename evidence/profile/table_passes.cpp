@@ -122,6 +122,7 @@ PassTimes table_passes(const RunCase& c, const std::vector<OperatorTables>& tabl
   t.rows = PassRowTimes(rows);
   t.head = PassRowTimes(head);
   t.reach = c.arch.local.reach;
+  t.sequence = ticks(cluster.device.achieved.software.sequence);
   t.measured = std::make_shared<TableCores>(std::move(times), c.arch);
   return t;
 }

@@ -21,6 +21,7 @@ constexpr FigureKey all_figures[] = {
     one_of_many("tpot_p95_ms", FigureKind::time_per_token, Statistic::p95),
     one_of_many("tpot_p99_ms", FigureKind::time_per_token, Statistic::p99),
     one_of_many("itl_p50_ms", FigureKind::time_per_token, Statistic::gap_median),
+    one_of_many("itl_median_of_steps_ms", FigureKind::time_per_token, Statistic::gap_median),
     one_of_many("itl_p99_ms", FigureKind::time_per_token, Statistic::gap_p99),
     {"time_per_output_token_s", FigureKind::time_per_token, 1},
     {"time_per_output_token_ms", FigureKind::time_per_token, 1e-3},

@@ -30,6 +30,18 @@ inline constexpr auto choices<BatchKind> =
                Choice{BatchKind::max_inflight, "max-inflight"}, Choice{BatchKind::capacity, "capacity"},
                Choice{BatchKind::throughput, "throughput"}};
 
+/// How the clients of a closed loop start.
+enum class ClientStart : std::uint8_t {
+  unstated,  ///< simulated like `together`
+  together,  ///< all at once, as in benchmarks
+  spread     ///< at different times, so that their requests end at different times: the steady state of many users
+};
+
+template <>
+inline constexpr auto choices<ClientStart> =
+    std::array{Choice{ClientStart::unstated, "unstated"}, Choice{ClientStart::together, "together"},
+               Choice{ClientStart::spread, "spread"}};
+
 /// A measured value.
 struct Figure {
   std::string key;  ///< key in the row: "tpot_ms"
@@ -52,6 +64,7 @@ struct InferenceCase {
   RowCluster on{};  ///< device and cluster
   EngineName engine{};
   BatchKind kind = BatchKind::fixed;
+  ClientStart start = ClientStart::unstated;
   double batch = 1;                      ///< sequences in flight, or clients, over all replicas
   double prompt = 0;                     ///< mean prompt tokens
   double generate = 0;                   ///< mean generated tokens

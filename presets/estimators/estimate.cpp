@@ -61,6 +61,7 @@ void read_estimate(const json::Value& value, const std::string& where, const Est
   o.text_or("title", "");
   to.fitted = o.text("fitted");
   if (o.has("devices")) to.devices = o.texts("devices");
+  if (to.software != nullptr && o.has("software")) *to.software = o.texts("software");
   const json::Object parameters = o.object("parameters");
   for (std::size_t i = 0; i < to.cards.size(); ++i)
     to.values[i] = read_parameter(parameters.object(to.cards[i].name), to.cards[i]);
@@ -68,15 +69,20 @@ void read_estimate(const json::Value& value, const std::string& where, const Est
   read_intervals(o.object("intervals"), to.classes, to.intervals);
   if (!to.intervals_once_measured.empty() && o.has("intervals_once_measured"))
     read_intervals(o.object("intervals_once_measured"), to.classes, to.intervals_once_measured);
+  if (!to.intervals_new.empty() && o.has("intervals_new"))
+    read_intervals(o.object("intervals_new"), to.classes, to.intervals_new);
   o.refuse_unread();
 }
 
 json::Value estimate_json(std::string_view name, std::string_view title, const EstimateWritten& from) {
   json::Value v{{"name", name}, {"title", title}, {"fitted", from.fitted}};
   if (!from.devices.empty()) v["devices"] = from.devices;
+  if (from.software != nullptr && !from.software->empty()) v["software"] = *from.software;
   for (std::size_t i = 0; i < from.cards.size(); ++i)
     v["parameters"][std::string(from.cards[i].name)] = parameter_json(from.cards[i], from.values[i]);
   v["intervals"] = intervals_json(from.classes, from.intervals);
+  if (json::Value of_new = intervals_json(from.classes, from.intervals_new); !of_new.empty())
+    v["intervals_new"] = std::move(of_new);
   if (!from.intervals_once_measured.empty())
     v["intervals_once_measured"] = intervals_json(from.classes, from.intervals_once_measured);
   return v;

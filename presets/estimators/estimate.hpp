@@ -65,14 +65,27 @@ template <typename Parameters, typename Class>
 struct Estimator {
   Parameters parameters{};
   std::array<EstimateInterval, choices<Class>.size()> intervals{};
+  std::array<EstimateInterval, choices<Class>.size()> intervals_new{};  ///< for devices or software without runs
   std::array<EstimateInterval, choices<Class>.size()> intervals_once_measured{};  ///< for machines with measured rates
   std::string fitted{};                                                           ///< date and dataset of the fit
-  std::vector<std::string> devices{};  ///< devices that occur in the fitted measurements
+  std::vector<std::string> devices{};   ///< devices that occur in the fitted measurements
+  std::vector<std::string> software{};  ///< software presets that occur in the fitted measurements
   /// Whether the fit includes measurements on this device.
   bool measured(std::string_view device) const {
     return std::find(devices.begin(), devices.end(), device) != devices.end();
   }
+  /// Whether the fit includes measurements of this software.
+  bool ran(std::string_view preset) const {
+    return std::find(software.begin(), software.end(), preset) != software.end();
+  }
   const EstimateInterval& interval(Class c) const { return intervals[static_cast<std::size_t>(c)]; }
+  /// The interval on a device or with software that the fit does not include; never narrower than interval(). The
+  /// interval of assumed inputs if too few sources have such runs.
+  const EstimateInterval& interval_of_new(Class c) const {
+    const EstimateInterval& own = intervals_new[static_cast<std::size_t>(c)];
+    const EstimateInterval& wide = own.known() ? own : interval(Class::assumed);
+    return wide.factor > interval(c).factor ? wide : interval(c);
+  }
   /// The interval on a machine with measured rates; never wider than interval().
   const EstimateInterval& interval_once_measured(Class c) const {
     const EstimateInterval& narrow = intervals_once_measured[static_cast<std::size_t>(c)];
@@ -101,6 +114,8 @@ struct EstimateRows {
   Text& fitted;
   Names& devices;
   std::span<Interval> intervals_once_measured{};  ///< empty if the estimator has no such intervals
+  std::span<Interval> intervals_new{};            ///< the same
+  Names* software = nullptr;                      ///< null if the estimator does not list software
 };
 using EstimateRead = EstimateRows<double, EstimateInterval, std::string, std::vector<std::string>>;
 using EstimateWritten =
@@ -130,7 +145,8 @@ Estimator<Parameters, Class> read_estimator(const json::Value& value, const std:
   Estimator<Parameters, Class> e;
   const auto names = class_names<Class>();
   read_estimate(value, where,
-                {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices, e.intervals_once_measured});
+                {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices, e.intervals_once_measured,
+                 e.intervals_new, &e.software});
   return e;
 }
 
@@ -138,8 +154,9 @@ template <typename Parameters, typename Class>
 json::Value estimator_json(std::string_view name, std::string_view title, std::span<const ParameterCard> cards,
                            const Estimator<Parameters, Class>& e) {
   const auto names = class_names<Class>();
-  return estimate_json(
-      name, title, {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices, e.intervals_once_measured});
+  return estimate_json(name, title,
+                       {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices,
+                        e.intervals_once_measured, e.intervals_new, &e.software});
 }
 
 }  // namespace llmcalc

@@ -2,8 +2,8 @@
 /// Estimator of inference. It determines the rates that a device achieves in prefill and decode, from the device's
 /// architecture and the engine. These rates only change how the rows of calc/price.hpp are priced, not the rows.
 ///
-/// A pass depends on at most 40 parameters; no parameter is specific to one type of device. Each has physical bounds
-/// and a default with a public source. `llmcalc accuracy inference --fit` fits them to published measurements,
+/// A pass depends on about twenty of the parameters; no parameter is specific to one type of device. Each has physical
+/// bounds and a default with a public source. `llmcalc accuracy inference --fit` fits them to published measurements,
 /// regularized toward the defaults, and writes presets/estimates/inference.json.
 
 #include <array>
@@ -25,24 +25,36 @@ enum class InferenceParameter : std::uint8_t {
   memory_apple,
   memory_neuron,
   memory_gaudi,
-  memory_amd,
+  memory_cdna,
+  memory_rdna,
   memory_other,
   matmul_ampere,
   matmul_hopper,
   matmul_blackwell,
   matmul_consumer,
+  matmul_unified,
   matmul_apple,
   matmul_neuron,
   matmul_gaudi,
+  matmul_cdna,
+  matmul_rdna,
   matmul_other,
   narrow,
+  narrow_cdna,
   weight_only,
   own_products,
   exposed,
   flash,
+  flash_own,
   experts,
+  scan,
   kernel_recorded,
+  kernel_vllm,
+  kernel_prompt,
+  kernel_tensorrt,
   kernel_compiled,
+  kernel_cuda,
+  kernel_metal,
   kernel_local,
   kernel_eager,
   step_vllm,
@@ -51,14 +63,23 @@ enum class InferenceParameter : std::uint8_t {
   step_tensorrt_legacy,
   step_server,
   step_neuron,
-  request,
+  sequence_vllm,
+  sequence_tensorrt,
+  sequence_server,
+  request_vllm,
+  request_tensorrt,
+  request_server,
+  first_wave_vllm,
+  first_wave_tensorrt,
+  first_wave_server,
   link,
   link_host,
+  link_host_tensorrt,
   start,
   start_library,
   start_host
 };
-inline constexpr std::size_t inference_parameter_count = 40;
+inline constexpr std::size_t inference_parameter_count = 61;
 
 /// Cards in the order of InferenceParameter.
 extern const std::array<ParameterCard, inference_parameter_count> inference_parameter_cards;
@@ -68,16 +89,29 @@ struct InferenceParameters : ParameterValues<InferenceParameter, inference_param
 };
 
 /// Classes of devices. Devices in one class achieve similar fractions of their datasheet rates in inference.
-enum class Chip : std::uint8_t { ampere, hopper, blackwell, consumer, unified, apple, neuron, gaudi, amd, other };
+enum class Chip : std::uint8_t {
+  ampere,
+  hopper,
+  blackwell,
+  consumer,
+  unified,
+  apple,
+  neuron,
+  gaudi,
+  cdna,
+  rdna,
+  other
+};
 Chip chip_of(const HardwareCard& card);
 
 /// How an engine launches the kernels of a decode step.
 enum class Launching : std::uint8_t {
-  recorded,   ///< replays captured CUDA graphs, or runs a compiled program
-  compiled,   ///< fused kernels, one by one, from C++ or a compiler
-  local,      ///< kernels launched one by one from C++: llama.cpp, Metal
-  eager,      ///< PyTorch, one operator at a time
-  persistent  ///< a single persistent kernel per step
+  recorded,      ///< replays captured CUDA graphs, or runs a compiled program
+  compiled,      ///< fused kernels, one by one, from C++ or a compiler
+  local,         ///< kernels launched one by one from C++: llama.cpp, Metal
+  local_graphs,  ///< like `local`, but decode steps replay CUDA graphs on NVIDIA devices: llama.cpp since May 2024
+  eager,         ///< PyTorch, one operator at a time
+  persistent     ///< a single persistent kernel per step
 };
 /// Type of the engine's loop around the passes, which schedules requests, samples tokens and returns text.
 enum class ServingLoop : std::uint8_t { none, vllm, vllm_legacy, tensorrt, tensorrt_legacy, server, neuron };
@@ -97,8 +131,11 @@ struct InferenceStack {
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan);
 
-/// Time that a serving engine spends on a request outside its passes.
+/// Time that a serving engine spends on a request outside its passes: web server, tokenizer, queue. 0 without a server.
 Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack);
+/// Delay of the first pass of a benchmark whose clients start together: connections, and kernels compiled, tuned or
+/// loaded at their first use.
+Seconds first_wave_seconds(const InferenceParameters& p, const InferenceStack& stack);
 
 /// Predicted quantities, grouped by accuracy.
 enum class InferenceClass : std::uint8_t {
@@ -107,7 +144,7 @@ enum class InferenceClass : std::uint8_t {
   whole_batch,
   prefill,
   first_token,  ///< time to first token while other requests run
-  assumed       ///< any quantity on an unmeasured device, or with an assumed input that strongly affects it
+  assumed       ///< any quantity with an assumed input that strongly affects it
 };
 template <>
 inline constexpr auto choices<InferenceClass> = std::array{
@@ -117,9 +154,6 @@ inline constexpr auto choices<InferenceClass> = std::array{
 
 /// The fitted estimator: presets/estimates/inference.json.
 using InferenceEstimator = Estimator<InferenceParameters, InferenceClass>;
-/// Class for a quantity of class `kind` on a device without measurements in the fit: `kind` or `assumed`, whichever has
-/// the wider interval.
-InferenceClass class_on_unmeasured(const InferenceEstimator& e, InferenceClass kind);
 /// The fitted estimator, which is read on first use.
 const InferenceEstimator& inference_estimator();
 InferenceEstimator read_inference_estimator(const json::Value& value, const std::string& where);

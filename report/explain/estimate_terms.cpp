@@ -129,7 +129,7 @@ EstimateTerms step_terms(S s, std::string_view path) {
 EstimateTerms pass_terms(S s, bool prompt) {
   const Request& r = s.request();
   const InferenceEstimator& e = inference_estimator();
-  const InferenceClass kind = class_of(r, prompt ? InferenceClass::prefill : InferenceClass::decode);
+  const InferenceClass kind = prompt ? InferenceClass::prefill : InferenceClass::decode;
   return {entering<InferenceParameters>(e.parameters, inference_parameter_cards, pass_time_with(s, prompt)), e.fitted,
           interval_sentence(interval_of(r, kind), AccuracyKind::inference, std::string(name(kind)))};
 }

@@ -196,7 +196,7 @@ Section inference_estimate_section(const Request& r) {
   if (!r.engine->version.name.empty()) s.add("software_version", "", r.engine->version.name);
   s.add("parameters", "", inference_estimator().fitted);
   const auto add_class = [&](const std::string& figure, InferenceClass kind) {
-    s.add(figure + "_class", "", std::string(name(class_of(r, kind))));
+    s.add(figure + "_class", "", std::string(name(kind)));
     if (const auto interval = interval_of(r, kind)) s.add(figure + "_families", "", interval->families);
   };
   if (has_traffic(r.serving)) {

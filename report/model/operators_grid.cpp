@@ -68,7 +68,7 @@ class OperatorTable {
   /// Adds the time that a pass spends outside its operators.
   void end() {
     if (training() || !r_.hardware) return;
-    const Seconds loop = estimated_rates(r_.hardware->cluster.device, r_.plan).software.step;
+    const Seconds loop = estimated_rates(r_.hardware->cluster.device, r_.plan).software.pass(r_.plan.batch);
     if (loop <= Seconds()) return;
     grid_.rows.push_back({"engine loop (x 1)", "", "-", "-", "-", human_text(loop.value, Unit::seconds), "latency"});
     grid_.json.push_back({{"segment", "engine"},

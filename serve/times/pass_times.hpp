@@ -117,6 +117,7 @@ struct PassTimes {
   std::array<CoreTimes, reach_kinds> prompts{}, decodes{};
   std::shared_ptr<const MeasuredCores> measured{};  ///< replaces `prompts` and `decodes`; null: not measured
   Ticks sequence = 0;     ///< time per sequence in a pass, independent of its length: the state of linear attention
+                          ///< and the engine's overhead
   Ticks moved_block = 0;  ///< time per cache block moved to or from the host
   Reach reach{};          ///< reach of the layers of kind 1; unlimited: no such layers
   Ticks request = 0;      ///< time per request outside passes; delays no other request

@@ -320,7 +320,9 @@ PassRowTimes priced_rows(const std::vector<Count>& knots, const Price& price) {
 PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const PassSizes& sizes) {
   const Plan one = with_batch(plan, 1);
-  const RowPricer pricer(arch, plan, layout, cluster, sizes);
+  Cluster without_sequences = cluster;
+  without_sequences.device.achieved.software.sequence = {};  // counted by PassTimes::sequence
+  const RowPricer pricer(arch, plan, layout, without_sequences, sizes);
   const std::vector<Count> knots = knot_rows(sizes);
   PassTimes t;
   t.rows = priced_rows(knots, [&](Count n) { return pricer.rows(n); });
@@ -330,6 +332,7 @@ PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, c
   t.decodes = core_times(arch, one, layout, cluster.device, Phase::decode, sizes.drafts);
   if (sizes.drafts > 0) t.drafts = priced_rows(knots, [&](Count n) { return pricer.drafts(n, sizes.drafts); });
   t.sequence = ticks(Seconds(pricer.state()));
+  if (has_estimate(cluster.device, plan)) t.sequence += ticks(estimated_rates(cluster.device, plan).software.sequence);
   t.reach = first_limited_reach(arch, one);
   return t;
 }

@@ -55,12 +55,20 @@ TEST_CASE("serving modes without measurements have no interval", "[serve][estima
 TEST_CASE("a device without rows in the fit has a wider interval and a note", "[estimate][cli]") {
   const std::string infer = "infer llama-3.1-8b --weight-precision int8 --hardware ";
   const auto width = [](const json::Value& r) {
-    return number(r["decode"], "time_per_token_high_s") / number(r["decode"], "time_per_token_low_s");
+    return number(r["prefill"], "time_high_s") / number(r["prefill"], "time_s");
   };
   const json::Value known = test::ask(infer + "l40s"), unknown = test::ask(infer + "l4");
   CHECK(width(unknown) > width(known));
-  CHECK(unknown["inference_estimate"]["decode_class"] == "assumed input");
-  CHECK(known["inference_estimate"]["decode_class"] == "decode");
   CHECK(unknown["notes"].dump().find("no published inference run used l4") != std::string::npos);
   CHECK(known["notes"].dump().find("no published inference run") == std::string::npos);
+}
+
+TEST_CASE("an engine without rows in the fit has a wider interval and a note", "[estimate][cli]") {
+  const std::string infer = "infer llama-3.1-8b --hardware h100 --software ";
+  const auto width = [](const json::Value& r) {
+    return number(r["prefill"], "time_high_s") / number(r["prefill"], "time_s");
+  };
+  const json::Value known = test::ask(infer + "vllm"), unknown = test::ask(infer + "lmdeploy");
+  CHECK(width(unknown) > width(known));
+  CHECK(unknown["notes"].dump().find("no published inference run used") != std::string::npos);
 }

@@ -90,7 +90,7 @@ TEST_CASE("the division of layers is printed as a valid command-line value", "[c
     CHECK(again["inputs"]["stage_layers"] == spread);
     CHECK(again["step"] == one["step"]);
     CHECK(again["stages"] == one["stages"]);
-    CHECK_FALSE(has_line(again["notes"], "--stage-layers"));
+    CHECK_FALSE((again.contains("notes") && has_line(again["notes"], "--stage-layers")));
   }
   CHECK_FALSE(ask("train gpt2 --hardware h100")["layout"].contains("stage_layers"));
 }

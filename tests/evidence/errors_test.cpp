@@ -79,4 +79,8 @@ TEST_CASE("a covering width covers the share of errors closest to the target, wi
   CHECK(covering_width(Errors{{"a", {0.1, 0.1, 0.1, 0.5}}, {"b", {0.2}}}, 0.9) == Approx(0.21));
   CHECK(covering_width(Errors{{"a", {0.1, 0.1, 0.1, 0.202}}, {"b", {0.2}}}, 0.9) == Approx(0.201));  // halfway
   CHECK(covering_width(Errors{{"a", {0.1, 0.5}}, {"b", {0.2}}}, 0.9) == Approx(0.51));               // 75 % or all
+  // With weights proportional to their sizes, the large group counts ten times as much.
+  const Errors large{{"a", std::vector<double>(10, 0.1)}, {"b", {0.9}}};
+  CHECK(covering_width(large, 0.9, 0) == Approx(0.91));
+  CHECK(covering_width(large, 0.9, 1) == Approx(0.11));
 }

@@ -107,7 +107,7 @@ constexpr Seen seen[] = {
      "memory_gb", 16.43e9},
     {"nim18-llama33-70b-2xh100-i5000-o500-c1", 80, 2, 1, 1, 1, 1, 5000, 500, "fp8", "bf16", "fp8", "fp8",
      "tensorrt-llm", "tpot_ms", 0.01858},
-    {"vllm-arcb60-gpt-oss-20b-tp1-i1024-c75", 24, 1, 1, 1, 1, 75, 1024, 1024, "mxfp4", "bf16", "bf16", "bf16", "vllm",
+    {"vllm-arcb60-gpt-oss-20b-tp1-i1024-c75", 24, 1, 1, 1, 1, 75, 1024, 1024, "mxfp4", "bf16", "bf16", "fp8", "vllm",
      "ttft_ms", 7.614},
     {"vllm-gb300-dsr1-ep2-prefill-b256", 61, 1, 1, 2, 2, 128, 2048, 1, "nvfp4", "bf16", "nvfp4", "bf16", "vllm",
      "prefill_tok_s_per_gpu", 2 * 22476.0},
@@ -374,6 +374,17 @@ TEST_CASE("engine versions and eager mode are read from a row's text", "[inferen
   for (const char* recorded : {"enforce_eager=False", "enforce eager off", "no enforce-eager", "CUDA graphs on"})
     CHECK_FALSE(engine_name("vLLM 0.6.3", recorded).eager);
   CHECK_FALSE(engine_name("Wonder Engine 3", "").known);
+  CHECK(engine_name("llama.cpp (May 2024)", "").version == "2024-05");
+  CHECK(engine_name("ATOM", "").name == "atom");
+  CHECK(engine_name("SGLang 0.5.10 + ATOM plugin", "").name == "sglang");
+}
+
+TEST_CASE("a version is a release, a build or otherwise the date of the run", "[inference-case]") {
+  CHECK(version_said("about 0.11", "2025-12") == "0.11");
+  CHECK(version_said("b9187", "2026-05-16") == "b9187");
+  CHECK(version_said("1.2.0rc2.post2", "") == "1.2.0rc2.post2");
+  CHECK(version_said("13f2b28", "2026-07-23") == "2026-07-23");
+  CHECK(version_said("nightly-dev", "2026-07/08") == "");
 }
 
 TEST_CASE("a device without a preset is an assumed input, and has no time estimates without a bandwidth",

@@ -105,6 +105,18 @@ TEST_CASE("a prompt after a cached context and its whole answer attend to that c
   CHECK(seconds_of(deep, figure(FigureKind::prefill_time)) == Approx(prompt(33280) - prompt(32768)).epsilon(0.05));
 }
 
+TEST_CASE("clients start together or spread in time, as the source states", "[inference-reading]") {
+  InferenceRow row = row_of("vLLM 0.11", R"({"kind": "concurrency", "batch": 8, "input_len": 100, "output_len": 50})",
+                            R"({"itl_p50_ms": 8})");
+  for (const auto& [words, start] :
+       {std::pair{"all clients at once (request rate inf, at most batch in flight)", ClientStart::together},
+        {"steady state: the running batch is kept at max_num_seqs", ClientStart::spread},
+        {"", ClientStart::unstated}}) {
+    row.batch.start = words;
+    CHECK(read(row).start == start);
+  }
+}
+
 TEST_CASE("percentiles and minima are not treated as means", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.batch.kind = "concurrency";

@@ -70,6 +70,11 @@ TEST_CASE("the version of an engine selects its serving loop", "[inference-times
   CHECK(stack_under("tensorrt-llm", "0.5.0").loop == ServingLoop::tensorrt_legacy);
   CHECK(stack_under("tensorrt-llm", "1.1.0rc2").loop == ServingLoop::tensorrt);
   CHECK(stack_under("torchao", "").launching == Launching::compiled);
+  CHECK(stack_under("atom", "0.1") == stack_under("vllm", ""));
+  CHECK(stack_under("llama.cpp", "2024-03").launching == Launching::local);
+  CHECK(stack_under("llama.cpp", "2023-01").launching == Launching::local);  // before the first known version
+  for (const char* graphs : {"b9187", "2024-06", "0.32.1", ""})              // "0.32.1" is a version of Ollama
+    CHECK(stack_under("llama.cpp", graphs).launching == Launching::local_graphs);
   CHECK(stack_under("an engine of tomorrow", "") == stack_under("vllm", ""));
 }
 
@@ -101,10 +106,38 @@ TEST_CASE("request overhead outside passes delays the first token only under loa
       first_case([](const InferenceCase& x) { return x.kind == BatchKind::concurrency && !x.decode_window; });
   const Figure first = figure_of(FigureKind::first_token);
   const InferenceStack stack = inference_stack(c);
-  const auto waits = [&](Seconds request) { return *InferenceTimes(c, stack, c.cluster(), request).figure(first); };
+  const auto waits = [&](Seconds request) {
+    return *InferenceTimes(c, stack, c.cluster(), {.request = request}).figure(first);
+  };
   CHECK(waits(Seconds(0.5)) == Approx(waits(Seconds()) + 0.5));
   c.kind = BatchKind::fixed;
   CHECK(waits(Seconds(0.5)) == waits(Seconds()));
+}
+
+TEST_CASE("the first wave of clients that start together waits longer", "[inference-times]") {
+  InferenceCase c =
+      first_case([](const InferenceCase& x) { return x.kind == BatchKind::concurrency && x.batch == 16; });
+  c.requests = 160;
+  const InferenceStack stack = inference_stack(c);
+  const auto mean = [&](double delay) {
+    return *InferenceTimes(c, stack, c.cluster(), {.first_wave = Seconds(delay)})
+                .figure(figure_of(FigureKind::first_token));
+  };
+  CHECK(mean(2) == Approx(mean(0) + 2 * 16 / 160.0));
+  c.start = ClientStart::spread;
+  CHECK(mean(2) == mean(0));
+}
+
+TEST_CASE("clients spread in time wait less for their first tokens than clients that start together",
+          "[inference-times]") {
+  InferenceCase c = first_case(
+      [](const InferenceCase& x) { return x.kind == BatchKind::concurrency && x.batch >= 32 && x.prompt > 500; });
+  const InferenceStack stack = inference_stack(c);
+  const auto value = [&](FigureKind kind) { return *InferenceTimes(c, stack, c.cluster()).figure(figure_of(kind)); };
+  const double together = value(FigureKind::first_token);
+  c.start = ClientStart::spread;
+  CHECK(value(FigureKind::first_token) < together);
+  CHECK(value(FigureKind::output_rate) == Approx(c.batch * c.generate / value(FigureKind::whole_time)));
 }
 
 TEST_CASE("figures with an assumed input form a separate error class", "[inference-times]") {

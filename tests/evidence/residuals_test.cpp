@@ -64,7 +64,7 @@ Accuracy left_out(const std::string& name, MeasurementKind rows, AccuracyKind ki
   return a;
 }
 
-/// Shipped factors have four digits, residuals five.
+/// Shipped intervals follow from exact parameters, residuals from the shipped ones, which have four digits.
 template <typename Class>
 void check_shipped(const IntervalsByClass& found, const std::array<EstimateInterval, choices<Class>.size()>& shipped) {
   const auto intervals = in_order<Class>(found);
@@ -72,7 +72,7 @@ void check_shipped(const IntervalsByClass& found, const std::array<EstimateInter
     INFO(c.name);
     const auto i = static_cast<std::size_t>(c.value);
     CHECK(shipped[i].families == intervals[i].families);
-    CHECK(shipped[i].factor == Approx(intervals[i].factor).epsilon(1e-3));
+    CHECK(shipped[i].factor == Approx(intervals[i].factor).epsilon(1e-2));
   }
 }
 
@@ -84,6 +84,7 @@ TEST_CASE("the shipped intervals follow from the committed residuals of held-out
   check_shipped<EstimateClass>(intervals(training), training_estimator().intervals);
   check_shipped<EstimateClass>(intervals_after_a_step(training), training_estimator().intervals_once_measured);
   check_shipped<InferenceClass>(intervals(inference), inference_estimator().intervals);
+  check_shipped<InferenceClass>(intervals_of_new(inference), inference_estimator().intervals_new);
 }
 
 TEST_CASE("the committed residuals follow from the shipped parameters", "[accuracy]") {

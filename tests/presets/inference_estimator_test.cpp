@@ -3,6 +3,7 @@
 #include "presets/estimators/inference_estimator.hpp"
 
 #include <set>
+#include <tuple>
 
 #include "calc/infer.hpp"
 #include "presets/load.hpp"
@@ -51,7 +52,7 @@ TEST_CASE("every parameter of the inference estimator is within its bounds and h
     CHECK(card.meaning.size() > 5);
     CHECK(card.source.size() > 10);
   }
-  CHECK(inference_parameter_count <= 40);
+  CHECK(inference_parameter_count <= 63);  // the number of measurement families
   for (const auto& c : choices<InferenceClass>) CHECK(e.interval(c.value).factor > 1);
 }
 
@@ -78,7 +79,8 @@ TEST_CASE("a device's vendor, memory and architecture select its inference rates
   CHECK(chip("m4-max") == Chip::apple);
   CHECK(chip("trainium2") == Chip::neuron);
   CHECK(chip("gaudi-3") == Chip::gaudi);
-  CHECK(chip("mi300x") == Chip::amd);
+  CHECK(chip("mi300x") == Chip::cdna);
+  CHECK(chip("rx-7900-xtx") == Chip::rdna);
   CHECK(chip("tpu-v5e") == Chip::other);
 }
 
@@ -143,6 +145,43 @@ TEST_CASE("dequantizing weights before a matmul reduces its rate", "[inference-e
   const double plain = share();
   plan.weight_precision = *dtype("awq");
   CHECK(share() == Approx(plain * inference_estimator().parameters[InferenceParameter::weight_only]));
+}
+
+TEST_CASE("an engine's loop adds time per pass and per sequence", "[inference-estimator]") {
+  const HardwareCard card = load_hardware("h100-sxm-80gb");
+  for (const auto& [engine, step, sequence] :
+       {std::tuple{"vllm", InferenceParameter::step_vllm, InferenceParameter::sequence_vllm},
+        {"tensorrt-llm", InferenceParameter::step_tensorrt, InferenceParameter::sequence_tensorrt},
+        {"sglang", InferenceParameter::step_server, InferenceParameter::sequence_server}}) {
+    const Software s = under(card, engine, short_plan()).device.achieved.software;
+    const InferenceParameters& p = inference_estimator().parameters;
+    CHECK(s.pass(64).value == Approx(p[step] + 64 * p[sequence]));
+  }
+  CHECK(under(card, "llama.cpp", short_plan()).device.achieved.software.pass(64) == Seconds());
+}
+
+TEST_CASE("engine, version and vendor select the launch overhead", "[inference-estimator]") {
+  const InferenceParameters& p = inference_estimator().parameters;
+  const auto launch = [](const char* device, const char* engine) {
+    return under(load_hardware(device), engine, short_plan()).device.achieved;
+  };
+  CHECK(launch("h100-sxm-80gb", "vllm").launch.value == p[InferenceParameter::kernel_vllm]);
+  CHECK(launch("h100-sxm-80gb", "sglang").launch.value == p[InferenceParameter::kernel_prompt]);
+  CHECK(launch("h100-sxm-80gb", "vllm@0.6").launch.value == p[InferenceParameter::kernel_prompt]);
+  CHECK(launch("rtx-4090", "llama.cpp").recorded.value == p[InferenceParameter::kernel_cuda]);
+  CHECK(launch("rtx-4090", "llama.cpp@2024-04").recorded == Seconds());  // before CUDA graphs
+  CHECK(launch("rx-7900-xtx", "llama.cpp").recorded == Seconds());
+  CHECK(launch("m4-max", "llama.cpp").launch.value == p[InferenceParameter::kernel_metal]);
+}
+
+TEST_CASE("the interval of a new device or engine is not narrower than its class", "[inference-estimator]") {
+  InferenceEstimator e;
+  e.intervals = in_order<InferenceClass>({{"decode", {1.3, 5}}, {"prefill", {1.5, 5}}, {"assumed input", {2, 5}}});
+  e.intervals_new = in_order<InferenceClass>({{"decode", {1.2, 5}}, {"prefill", {9, 2}}});
+  CHECK(e.interval_of_new(InferenceClass::decode).factor == 1.3);
+  CHECK(e.interval_of_new(InferenceClass::prefill).factor == 2);  // two sources are too few
+  e.intervals_new = in_order<InferenceClass>({{"decode", {1.8, 5}}});
+  CHECK(e.interval_of_new(InferenceClass::decode).factor == 1.8);
 }
 
 TEST_CASE("rates measured on a device take precedence with any engine", "[inference-estimator]") {

@@ -16,6 +16,7 @@ inline Cluster fast_card() {
   d.achieved.launch = Seconds(4e-6);
   d.achieved.recorded = Seconds(1e-6);
   d.achieved.software.step = Seconds(1e-3);
+  d.achieved.software.sequence = Seconds(2e-5);
   Cluster c;
   c.device = d;
   c.levels.push({.ranks = 8, .bandwidth = BytesPerSecond(3e11), .latency = Seconds(3e-6)});

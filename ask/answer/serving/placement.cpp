@@ -252,7 +252,8 @@ PassStages Placement::pass_stages() const {
   PassStages s({});
   for (const EngineStage& one : stages_) {
     s.all.push_back({*one.request.stage, one.request.hardware->cluster});
-    if (s.all.size() > 1) s.all.back().cluster.device.achieved.software.step = Seconds();
+    Software& later = s.all.back().cluster.device.achieved.software;
+    if (s.all.size() > 1) later.step = later.sequence = Seconds();  // counted once per pass, at the first stage
   }
   s.prompt_parts = overlapping_parts(stages_[0].request);
   return s;
