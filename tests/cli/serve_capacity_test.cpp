@@ -109,7 +109,7 @@ TEST_CASE("the theoretical capacity of sessions does not depend on the given rat
   CHECK(theory(few) == theory(many));
   CHECK(theory(few) == Approx(measured(few)).epsilon(0.125));
   for (const char* other : {"llama-3.1-8b --hardware h100 --turns 10 --think-time 60 --prompt 300 --generate 200",
-                            "llama-3.1-70b --hardware h200 --tp 4 --turns 8 --think-time 20 --prompt 1000"}) {
+                            "llama-3.1-70b --hardware h200 --tp 4 --turns 6 --think-time 20 --prompt 1000"}) {
     CAPTURE(other);
     const json::Value r = test::ask("serve " + std::string(other) + " --rate 2 --num-requests 3000");
     CHECK(theory(r) == Approx(measured(r)).epsilon(0.125));
