@@ -195,7 +195,7 @@ void read_measured(const RowObject& o, TrainingMeasured& m) {
   m.memory_kind = o.text("memory_kind");
   o.known({"days_for_300B_tokens", "profiled_stage_ms", "profiled_from", "run_spread", "max_allocated_mib_by_rank",
            "speed_of_light_fraction", "iteration_time_kind", "gpu_hours", "gpu_hours_per_trillion_tokens",
-           "derived_from_tflops"});
+           "derived_from_tflops", "rl_step_time_s"});
   o.known_beginning("layer_");
   o.finish();
 }
@@ -251,7 +251,8 @@ TrainingRow read_training_row(const RowObject& row, const std::string& id) {
   r.derived_tokens_per_s_per_gpu = derived.quantity("tokens_per_s_per_gpu");
   derived.known({"basis"});
   derived.finish();
-  row.known({"derived_from_tflops"});
+  row.known({"derived_from_tflops", "assumed", "attention_kernel", "parallelism_note", "rl", "software_version",
+             "container", "date"});
   row.finish();
   return r;
 }

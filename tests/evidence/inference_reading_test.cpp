@@ -1,5 +1,7 @@
 // Inference rows with terms and keys that the published rows lack.
 
+#include <algorithm>
+
 #include "calc/infer.hpp"
 #include "evidence/case_memory.hpp"
 #include "evidence/convert/engine_words.hpp"
@@ -362,7 +364,11 @@ TEST_CASE("a row with more clients than its cache can hold has a note", "[infere
   CHECK_FALSE(read(row).input_assumed);
   row.batch.batch = 1024;
   row.batch.input_len = 8192;  // 128 KiB per token: 1 GiB per request
+  row.notes = "";
   const InferenceCase c = read(row);
-  CHECK(c.input_assumed);
   CHECK_THAT(c.assumed.back(), Contains("of 1024 requests at once"));
+  const auto first = std::find_if(c.figures.begin(), c.figures.end(),
+                                  [](const Figure& f) { return f.quantity == FigureKind::first_token; });
+  REQUIRE(first != c.figures.end());
+  CHECK_THAT(first->doubt, Contains("less than half of the clients"));
 }
