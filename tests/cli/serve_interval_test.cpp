@@ -20,6 +20,11 @@ double factor_of(const json::Value& times) {
   return above;
 }
 
+/// The factor by which the interval of the prefill extends above it.
+double prefill_width(const json::Value& r) {
+  return number(r["prefill"], "time_high_s") / number(r["prefill"], "time_s");
+}
+
 }  // namespace
 
 TEST_CASE("a server's times have the intervals of their error classes", "[serve][estimate][cli]") {
@@ -54,21 +59,15 @@ TEST_CASE("serving modes without measurements have no interval", "[serve][estima
 
 TEST_CASE("a device without rows in the fit has a wider interval and a note", "[estimate][cli]") {
   const std::string infer = "infer llama-3.1-8b --weight-precision int8 --hardware ";
-  const auto width = [](const json::Value& r) {
-    return number(r["prefill"], "time_high_s") / number(r["prefill"], "time_s");
-  };
   const json::Value known = test::ask(infer + "l40s"), unknown = test::ask(infer + "l4");
-  CHECK(width(unknown) > width(known));
+  CHECK(prefill_width(unknown) > prefill_width(known));
   CHECK(unknown["notes"].dump().find("no published inference run used l4") != std::string::npos);
   CHECK(known["notes"].dump().find("no published inference run") == std::string::npos);
 }
 
 TEST_CASE("an engine without rows in the fit has a wider interval and a note", "[estimate][cli]") {
   const std::string infer = "infer llama-3.1-8b --hardware h100 --software ";
-  const auto width = [](const json::Value& r) {
-    return number(r["prefill"], "time_high_s") / number(r["prefill"], "time_s");
-  };
   const json::Value known = test::ask(infer + "vllm"), unknown = test::ask(infer + "lmdeploy");
-  CHECK(width(unknown) > width(known));
+  CHECK(prefill_width(unknown) > prefill_width(known));
   CHECK(unknown["notes"].dump().find("no published inference run used") != std::string::npos);
 }
