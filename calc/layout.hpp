@@ -117,8 +117,8 @@ struct Layout {
   Count etp = 0;           ///< number of ranks across which each expert's width is sharded; 0: same as tp
   Count expert_nodes = 0;  ///< maximum number of nodes to which a token is routed; one copy of the token is sent to
                            ///< each node. 0: no limit; one copy is sent to each expert
-  bool once_per_rank = false;  ///< whether a token is sent once to each rank, for all of its experts there (if nodes
-                               ///< are unlimited)
+  bool once_per_rank = false;  ///< whether a token is sent once to each rank, for all of its experts there, and once to
+                               ///< each other node, which forwards it (DeepEP, HybridEP)
   Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank, relative to a balanced load; at least 1
   Count pp = 1;
   Count chunks = 1;            ///< number of chunks per pipeline rank

@@ -24,7 +24,8 @@ Rates bound_rates(const Device& d, const Plan& plan) {
           .hidden_inside = hidden_inside(plan),
           .hidden_overlapped = hidden_overlapped(plan),
           .hidden_tensor = plan.overlap.value_or(d.achieved.software.hidden_tensor > 0 ? 1 : 0),
-          .hidden_by_weights = !plan.overlap && d.achieved.software.hidden_by_weights > 0 ? 1.0 : 0.0};
+          .hidden_by_weights = !plan.overlap && d.achieved.software.hidden_by_weights > 0 ? 1.0 : 0.0,
+          .hidden_experts = plan.overlap.value_or(d.achieved.software.hidden_experts > 0 ? 1 : 0)};
 }
 
 bool has_estimate(const Device& d, const Plan& plan) {
@@ -58,6 +59,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.cache = d.cache;
   r.software = a.software;
   r.hidden_tensor = plan.overlap.value_or(a.software.hidden_tensor);
+  r.hidden_experts = plan.overlap.value_or(a.software.hidden_experts);
   r.hidden_overlapped = plan.overlap.value_or(a.software.hidden_overlapped);
   r.hidden_by_weights = plan.overlap ? 0 : a.software.hidden_by_weights;
   return r;

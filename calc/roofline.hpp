@@ -43,8 +43,11 @@ struct Rates {
   /// Fractions of tensor-parallel communication that overlap with the matmul whose input or result it transfers, and
   /// with weight gradients.
   double hidden_tensor = 0, hidden_by_weights = 0;
+  double hidden_experts = 0;  ///< overlapped fraction of expert-parallel communication
   /// Overlapped fraction of communication inside a layer.
-  constexpr double hidden(Group g) const { return g == Group::tensor ? hidden_tensor : hidden_inside; }
+  constexpr double hidden(Group g) const {
+    return g == Group::tensor ? hidden_tensor : g == Group::expert ? hidden_experts : hidden_inside;
+  }
   /// Whether the blocks' matmuls use a different format from all other operators.
   constexpr bool mixed() const { return working.value > 0; }
   /// Whether all operators have the same rates and no launch overhead.

@@ -34,6 +34,7 @@ struct Software {
                                  ///< result it transfers
   double hidden_by_weights = 0;  ///< fraction of tensor-parallel communication hidden by independent weight gradients
                                  ///< in backward
+  double hidden_experts = 0;     ///< fraction of expert-parallel communication hidden by another micro-batch's work
   double hidden_overlapped = 1;  ///< fraction of all other communication hidden by work that does not depend on it
   /// Fractions of the time of an inter-stage message during which sender and receiver stall, per chunk slot: with one
   /// chunk per rank, and with several. 0: messages are fully overlapped.

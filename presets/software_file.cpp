@@ -79,7 +79,9 @@ TrainingStack read_training(const json::Object& o) {
           .writes_norms = read_word(o, "norms", norm_words),
           .loops_experts = read_word(o, "experts", expert_words),
           .tensor_collectives = read_word(o, "tensor_exchanges", tensor_words),
-          .hides_data = read_word(o, "data_exchanges", collective_words)};
+          .hides_data = read_word(o, "data_exchanges", collective_words),
+          .hides_experts = o.has("expert_exchanges") && read_word(o, "expert_exchanges", collective_words),
+          .graphs = o.flag_or("graphs", false)};
 }
 
 std::vector<Component> read_components(const json::Object& o, const char* key) {
@@ -131,6 +133,15 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
   card.notes = o.text_or("notes", "");
   o.refuse_unread();
   return card;
+}
+
+WeightFormats widened(WeightFormats base, const SoftwareCard& software) {
+  const auto is_matrix = [](Component c) { return is_inside_block(c); };
+  const bool any_base = std::any_of(software.widens.begin(), software.widens.end(), is_matrix);
+  if (!any_base && base[Component::attention].plain()) return base;
+  for (const Component c : software.widens)
+    if (base[c].plain() || !is_inside_block(c)) base[c] = dtypes::fp32;
+  return base;
 }
 
 TrainingStack stack_of(const SoftwareCard& software, const Arch& arch, const Plan& plan) {

@@ -10,12 +10,15 @@
 ///   "experts":          "grouped" or "one by one"      expert matmuls
 ///   "tensor_exchanges": "waited for", "beside weights" or "overlapped" (TensorCollectives)
 ///   "data_exchanges":   "waited for" or "overlapped"   data-parallel collectives
+///   "expert_exchanges"?: "overlapped"                  expert-parallel collectives, with another micro-batch
+///   "graphs"?:          true                           captured CUDA graphs launch the kernels
 ///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
 ///                       "pytorch" (MemorySoftware, presets/estimators/stored_plan.hpp): memory in addition to tensors
 ///   "vocabulary_multiple"?: 128                        pads the vocabulary rows of each tensor-parallel rank to a
 ///                       multiple (calc/parallel/vocabulary.hpp)
 ///   "defaults"?: { "recompute": "full", ... }          options that the stack sets unless the user does, by their keys
-///   "widens"?:   ["embedding", "lm_head", "norm"]      frozen 16-bit weights that the stack converts to float32 }
+///   "widens"?:   ["embedding", "lm_head", "norm"]      frozen 16-bit weights that the stack converts to float32; if it
+///                       lists no matrix of a block, only those of a quantized base }
 ///
 /// or "for": "inference" ("both": all keys),
 ///   "launching": "recorded", "compiled", "local", "local graphs", "eager" or "persistent" (Launching,
@@ -84,6 +87,9 @@ std::string_view word(Launching l);
 
 /// Reads a file at one version, without "versions" and "parent". Throws InputError if it is invalid.
 SoftwareCard read_software_file(const json::Value& value, const std::string& where);
+
+/// Formats of frozen weights after the stack's conversion to float32 ("widens").
+WeightFormats widened(WeightFormats base, const SoftwareCard& software);
 
 /// The training stack for a model and plan. Precondition: `software` is for training.
 TrainingStack stack_of(const SoftwareCard& software, const Arch& arch, const Plan& plan);

@@ -44,11 +44,7 @@ void apply_stack_defaults(Request& r) {
 
 void widen_frozen_weights(Request& r) {
   if (!is_chosen_trainer(r) || r.plan.lora_rank == 0) return;
-  for (const Component c : r.software->widens) {
-    DType& format = r.plan.base_precision[c];
-    const bool is_quantized = !format.plain() && is_inside_block(c) && c != Component::norm;
-    if (!is_quantized) format = dtypes::fp32;
-  }
+  r.plan.base_precision = widened(r.plan.base_precision, *r.software);
 }
 
 std::string stack_defaults_text(const Request& r) {

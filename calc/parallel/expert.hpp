@@ -17,9 +17,10 @@
 ///   between nodes   X (D-1)/D M / K      at most expert_nodes / K of M, instead of all of it
 ///   within nodes    (r-1)/r M            each of the K rows, from any node
 /// The return is the mirror image: a node's rows are summed before they cross the network. With
-/// Layout::once_per_rank, a rank receives a token once for all of its experts: X / K of M is sent, where X =
-/// expected_nodes() counts ranks instead of nodes. Engines that gather all tokens before the experts and scatter the
-/// sums after them send only slightly more.
+/// Layout::once_per_rank (DeepEP's normal kernels, HybridEP), nodes need not be limited, and a rank receives a token
+/// once for all of its experts: Y / K of the bytes within nodes are sent, where Y = expected_nodes() counts ranks
+/// instead of nodes. Engines that gather all tokens before the experts and scatter the sums after them send only
+/// slightly more.
 ///
 /// Shared experts are dense MLPs and are sharded by tensor parallelism; routers are replicated. Not counted: sorting of
 /// received rows by expert, and the gates and counts that are sent.

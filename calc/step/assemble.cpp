@@ -91,17 +91,16 @@ struct Paths {
   double ranks_reached = 1;        ///< number of ranks that receive data from one message to another node
   double inside = 1, between = 1;  ///< bytes within a node and between nodes, relative to separate messages
 };
-/// If the number of nodes per token is limited, a token is sent once to each of its nodes and forwarded from there to
-/// its experts. If a rank receives a token once for all of its experts, the token is sent to X ranks on average
-/// instead of K experts.
+/// If the number of nodes per token is limited, or a rank receives a token once for all of its experts, a token is sent
+/// once to each of its nodes and forwarded from there: to its K experts, or to X ranks on average.
 Paths paths(const CollectiveCall& e, const Route& route, const Layout& layout) {
   if (e.routing.top_k == 0) return {};
   const auto k = static_cast<double>(e.routing.top_k);
   const auto all = static_cast<double>(ranks(layout, e.group)), node = static_cast<double>(route[0].most);
   const double copies = layout.once_per_rank ? expected_nodes(e.routing, all, 0) / k : 1;
-  if (layout.expert_nodes == 0) return {1, copies, copies};
+  if (layout.expert_nodes == 0 && !layout.once_per_rank) return {};
   const double reached = expected_nodes(e.routing, static_cast<double>(nodes(route)), layout.expert_nodes);
-  return {node, all / node, reached / k};
+  return {node, copies * all / node, reached / k};
 }
 
 /// Traffic of an all-to-all over a level: rounds, and bytes as a share of the whole buffer. A rank in the smallest

@@ -137,6 +137,10 @@ void use_adapters(const TrainingRow& row, const Arch& arch, Layout& split, Plan&
                   std::string& skip) {
   if (!trains_adapters(row)) return;
   const std::string text = adapters_said(row);
+  if (Words(text).affirms_any({"embedding and head trained", "embeddings and head trained"})) {
+    skip = "adapters, with embedding and head trained in full";
+    return;
+  }
   use_rank(text, arch, plan, assumed, skip);
   use_targets(text, plan, assumed);
   use_base(text, split, plan, assumed);

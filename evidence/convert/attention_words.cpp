@@ -30,6 +30,7 @@ constexpr std::array kernel_words{"flash",
                                   "mem",
                                   "efficient",
                                   "cudnn",
+                                  "gaudi",
                                   "te",
                                   "transformer",
                                   "engine",
@@ -143,7 +144,7 @@ AttentionKernel flash_of_version(Count version) {
 
 AttentionKernel kernel_called(const std::string& text) {
   const Words words(text);
-  const bool vendor = words.affirms_any({"cudnn", "transformerengine", "transformer engine", "te"});
+  const bool vendor = words.affirms_any({"cudnn", "gaudi", "transformerengine", "transformer engine", "te"});
   const bool flash = vendor || words.affirms_any({"flash", "flashattention", "flashattn", "fa", "splash", "sdpa",
                                                   "flex", "flexattention"});
   if (words.affirms_any({"math", "naive", "eager", "vanilla", "unfused"}) && !vendor &&

@@ -134,6 +134,13 @@ void use_software(const std::string& said, Stack& s) {
     }
 }
 
+/// Replaces PyTorch by the Trainer of Transformers, which runs ZeRO with DeepSpeed, if the version names the Trainer.
+void use_trainer(const TrainingRow& row, Stack& s) {
+  const Words version(lower(row.software_version));
+  if (s.name != "torch-fsdp" || !version.affirms("hugging face trainer")) return;
+  s.name = version.affirms("deepspeed") && row.parallelism.zero_stage.value_or(0) > 0 ? "deepspeed" : "hf-trainer";
+}
+
 /// Stack named in the notes on one run, which overrides the family's stack. Empty if they name none.
 std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
   const Words words(notes);
@@ -156,13 +163,30 @@ void use_mlperf_of_others(const TrainingRow& row, Stack& s) {
                           in_quotes(row.hardware.gpu));
 }
 
+/// Whether a run launched whole steps as graphs and overlapped expert exchanges: Qwen3-30B-A3B in MXFP8 since 26.06
+/// (github.com/NVIDIA-NeMo/Megatron-Bridge, v0.5.0: qwen3_workload_base_configs.py, full_iteration, moe_a2a_overlap).
+bool overlaps_experts(const TrainingRow& row) {
+  const Words model(lower(row.model.name)), precision(lower(row.precision));
+  return nemo_container(row) >= "26.06" && model.affirms("qwen3 30b a3b") && precision.affirms("mxfp8");
+}
+
 }  // namespace
+
+std::string nemo_container(const TrainingRow& row) {
+  static const std::regex stated(
+      "([0-9]{2}\\.[0-9]{2})(?:\\.[0-9]+)? NeMo container|NeMo container ([0-9]{2}\\.[0-9]{2})");
+  std::smatch found;
+  const std::string text = row.source.table + "; " + row.software_version;
+  if (!std::regex_search(text, found, stated)) return "";
+  return found[1].matched ? found[1] : found[2];
+}
 
 Stack stack_of(const TrainingRow& row) {
   Stack s;
   const std::string notes = lower(row.notes);
   const bool model_parallel = row.parallelism.tp.value_or(1) > 1 || row.parallelism.pp.value_or(1) > 1;
   use_software(row.software, s);
+  use_trainer(row, s);
   const bool known_software = !s.name.empty();
   if (s.name.empty()) s.name = stack_of_one_run(notes, model_parallel);
   for (const std::string& text :
@@ -180,11 +204,14 @@ Stack stack_of(const TrainingRow& row) {
   if (said.affirms("torch compile")) s.compiled = true;
   // Megatron-LM's README states that its runs set --tp-comm-overlap.
   if (has_word(lower(row.family), "megatron-lm readme")) s.tp_overlap = true;
+  // Megatron-Bridge, scripts/performance: tp_comm_overlap with more than one tensor-parallel rank.
+  if (has_word(lower(row.family), "megatron-bridge")) s.tp_overlap = true;
   s.waits_for_tensor = has_word(lower(row.source.title + row.family), "narayanan");
   if (row.parallelism.tp_comm_overlap) s.tp_overlap = row.parallelism.tp_comm_overlap;
   if (row.parallelism.async_tp) s.tp_overlap = row.parallelism.async_tp;
   if (has_word(notes, "no overlap of tp")) s.tp_overlap = false;
-  s.graphs = said.affirms("cuda graphs on") || said.affirms("full iteration cuda graph");
+  s.ep_overlap = overlaps_experts(row);
+  s.graphs = said.affirms("cuda graphs on") || said.affirms("full iteration cuda graph") || s.ep_overlap;
   s.rocm = has_word(lower(row.precision), "rocm") || lower(row.hardware.gpu).starts_with("mi");
   return s;
 }

@@ -6,6 +6,9 @@
 
 namespace llmcalc {
 
+/// Month of the NeMo container that a row states: "26.02". Empty if it states none.
+std::string nemo_container(const TrainingRow& row);
+
 Stack stack_of(const TrainingRow& row);
 
 }  // namespace llmcalc

@@ -300,7 +300,9 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.attention = stores_scores(c.attention.kernel) ? AttentionImpl::naive : AttentionImpl::flash;
   use_formats(row, c.on.hardware, c.plan, assumed);
   use_states(row, c.stack, c.plan, assumed);
+  c.plan.logits = logit_store(c.stack);
   use_adapters(row, c.arch, c.layout, c.plan, assumed, c.skip);
+  if (c.plan.lora_rank > 0) c.plan.base_precision = widened(c.plan.base_precision, c.stack);
   // Megatron-LM trains with dropout by default, but its runs with flash kernels train models without dropout.
   c.plan.dropout = c.stack.name == "megatron-lm" && c.plan.attention == AttentionImpl::naive;
   const TrainingBatchSizes sizes = batch_of(row, c.layout, assumed);
@@ -322,6 +324,7 @@ void note_what_is_unstated(const TrainingRow& row, const TrainingCase& c, Assump
   if (!c.stack.assumed.empty()) assumed.weigh(c.stack.assumed);
   if (!c.attention.stated) note_kernel(c, assumed);
   if (!c.attention.assumed.empty()) assumed.weigh(c.attention.assumed);
+  if (!row.assumed.empty()) assumed.weigh("as the row itself says, assumed: " + row.assumed);
   if (contains(lower(row.notes), "assumed")) assumed.weigh("as the row itself says: " + row.notes);
 }
 

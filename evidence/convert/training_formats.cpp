@@ -226,6 +226,14 @@ void use_moments(const std::string& said, Plan& plan, Assumptions& assumed) {
     assumed.weigh("moments in fp32: the row does not state the formats of the precision-aware optimizer");
 }
 
+/// Whether the run used one of NVIDIA's performance scripts, which reduce gradients in 16 bits and gather weights in
+/// fp8 (NeMo and Megatron-Bridge, scripts/performance: grad_reduce_in_fp32 = False, fp8_param_gather = True;
+/// Megatron-LM, examples/llama: --grad-reduce-in-bf16, --fp8-param-gather).
+bool is_performance_script(const TrainingRow& row, const Stack& stack) {
+  const std::string family = lower(row.family);
+  return stack.name == "nemo" || is_said(family, "megatron-bridge") || is_said(family, "megatron-lm llama example");
+}
+
 }  // namespace
 
 std::string unknown_formats(const TrainingRow& row) {
@@ -261,7 +269,14 @@ void use_states(const TrainingRow& row, const Stack& stack, Plan& plan, Assumpti
   const bool said_wide = is_said(text, "fp32 gradient") || is_said(text, "accumulated in fp32");
   const bool said_narrow = is_said(text, "accumulated in fp16") || is_said(notes, "bf16 gradient reduction");
   const bool megatron_half = stack.name.starts_with("megatron") && is_said(text, "fp16");
-  if (!said_wide && (pure || said_narrow || megatron_half)) plan.gradient_bytes = 2;
+  if (!said_wide && (pure || said_narrow || megatron_half)) {
+    plan.gradient_bytes = 2;
+  } else if (!said_wide && is_performance_script(row, stack)) {
+    plan.gradient_bytes = 2;
+    assumed.note("gradients reduced in 16 bits, as the performance scripts of the stack set");
+  }
+  if (is_performance_script(row, stack) && plan.precision == *dtype("fp8") && !trains_adapters(row))
+    plan.weight_precision = plan.precision;
   const std::string optimizer = lower(row.optimizer) + (is_said(notes, "8-bit adam") ? "8bit" : "");
   for (const auto& [word, which] : {std::pair{"8bit", Optimizer::adam8bit},
                                     {"8-bit", Optimizer::adam8bit},

@@ -125,6 +125,7 @@ void use_experts_ranks(const TrainingRow& row, const Arch& arch, Layout& split, 
   if (!arch.has_experts()) return;
   split.ep = row.parallelism.ep.value_or(1);
   split.etp = row.parallelism.etp.value_or(0);
+  split.once_per_rank = split.ep > 1 && nemo_container(row) >= "25.11";  // HybridEP (Megatron-Bridge v0.2.0)
   const LayoutFlaw f = flaw(arch, split);
   if (split.etp == 0 && (f == LayoutFlaw::expert_ranks || f == LayoutFlaw::expert_shards)) {
     split.etp = 1;

@@ -232,11 +232,13 @@ TrainingRow read_training_row(const RowObject& row, const std::string& id) {
                                   {"attention", &r.attention},
                                   {"flops_convention", &r.flops_convention},
                                   {"optimizer", &r.optimizer},
+                                  {"software_version", &r.software_version},
                                   {"scope", &r.scope},
                                   {"quality", &r.quality},
                                   {"notes", &r.notes}})
     *text = row.said(key);
   if (row.is_false("recompute")) r.recompute = "none";
+  r.assumed = row.said("assumed");
   for (const char* key : {"lora", "lora_rank", "lora_targets", "adapters"})
     if (const std::string said = row.said(key); !said.empty()) r.adapters += fmt::format("{} {}; ", key, said);
   read_model(row.object("model"), r.model);
@@ -251,8 +253,7 @@ TrainingRow read_training_row(const RowObject& row, const std::string& id) {
   r.derived_tokens_per_s_per_gpu = derived.quantity("tokens_per_s_per_gpu");
   derived.known({"basis"});
   derived.finish();
-  row.known({"derived_from_tflops", "assumed", "attention_kernel", "parallelism_note", "rl", "software_version",
-             "container", "date"});
+  row.known({"derived_from_tflops", "attention_kernel", "parallelism_note", "rl", "container", "date"});
   row.finish();
   return r;
 }

@@ -63,6 +63,8 @@ struct TrainingRow {
   std::string id;
   std::string where;     ///< file, line and row, for messages
   std::string software;  ///< value of the key "software", "framework" or "stack"
+  std::string software_version;
+  std::string assumed;  ///< inputs that the source does not state, from the key "assumed"
   std::string family, precision, recompute, attention, flops_convention, optimizer, scope, quality, notes;
   std::string adapters;  ///< keys "lora", "lora_rank", "lora_targets" and "adapters" with their values
   RowSource source;

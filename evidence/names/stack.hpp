@@ -15,6 +15,7 @@ struct Stack {
   std::optional<bool> tp_overlap;  ///< whether tensor-parallel collectives are overlapped with matmuls
   bool waits_for_tensor = false;   ///< whether tensor-parallel collectives never overlap: Megatron-LM before 2022
   bool graphs = false;             ///< whether steps run as captured CUDA graphs
+  bool ep_overlap = false;         ///< whether expert-parallel collectives are overlapped with another micro-batch
   bool rocm = false;
 };
 /// Default stack of a run that does not name one.

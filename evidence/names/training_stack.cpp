@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "ask/request/options/option_values.hpp"
 #include "presets/load.hpp"
 
 namespace llmcalc {
@@ -63,6 +64,9 @@ CoreKernel core_of(AttentionKernel k, CoreKernel usual) {
   return usual;
 }
 
+/// Whether the stack itself has a profile, and not only another stack's.
+bool has_profile(const Stack& s) { return find_builtin(builtin_software(), s.name) != nullptr; }
+
 }  // namespace
 
 TrainingStack training_stack(const TrainingCase& c) {
@@ -70,6 +74,8 @@ TrainingStack training_stack(const TrainingCase& c) {
   TrainingStack s = stack_of(software, c.arch, c.plan);
   s.core = core_of(c.attention.kernel, software.training->core);
   s.writes_norms &= !c.attention.fused_norm;
+  s.graphs = c.stack.graphs;
+  s.hides_experts = c.stack.ep_overlap;
   if (c.stack.waits_for_tensor) s.tensor_collectives = TensorCollectives::waited_for;
   if (c.stack.tp_overlap && *c.stack.tp_overlap) s.tensor_collectives = TensorCollectives::overlapped;
   if (c.stack.tp_overlap && !*c.stack.tp_overlap)
@@ -77,8 +83,17 @@ TrainingStack training_stack(const TrainingCase& c) {
   return s;
 }
 
-Count vocabulary_multiple(const Stack& s) {
-  return find_builtin(builtin_software(), s.name) != nullptr ? profile(s.name).vocabulary_multiple : 1;
+Count vocabulary_multiple(const Stack& s) { return has_profile(s) ? profile(s.name).vocabulary_multiple : 1; }
+
+WeightFormats widened(const WeightFormats& base, const Stack& s) {
+  return has_profile(s) ? widened(base, profile(s.name)) : base;
+}
+
+LogitStore logit_store(const Stack& s) {
+  if (!has_profile(s)) return {};
+  for (const auto& [option, value] : profile(s.name).defaults)
+    if (option == "logits") return read_logits(value.get_ref<const std::string&>(), s.name);
+  return {};
 }
 
 EstimateClass estimate_class(const TrainingCase& c) { return estimate_class(c.arch, c.on.hardware, c.input_assumed); }

@@ -53,6 +53,7 @@ void software_fields(Io& io, C& c, const Plan& usual) {
   io("tp_overlap", c.stack.tp_overlap);
   io("waits_for_tensor", c.stack.waits_for_tensor);
   io("cuda_graphs", c.stack.graphs);
+  io("ep_overlap", c.stack.ep_overlap);
   io("rocm", c.stack.rocm);
   io("vocabulary_multiple", c.layout.vocabulary_multiple, vocabulary_multiple(c.stack));
   io("working_precision", c.plan.working, usual.working);

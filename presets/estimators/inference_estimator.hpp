@@ -3,7 +3,7 @@
 /// architecture and the engine. These rates only change how the rows of calc/price.hpp are priced, not the rows.
 ///
 /// A pass depends on about twenty of the parameters; no parameter is specific to one type of device. Each has physical
-/// bounds and a default with a public source. `llmcalc accuracy inference --fit` fits them to published measurements,
+/// bounds and a default with a public source. `llmcalc-fit inference --out` fits them to published measurements,
 /// regularized toward the defaults, and writes presets/estimates/inference.json.
 
 #include <array>

@@ -19,11 +19,11 @@ constexpr std::string_view bytes_counted = "bytes of each stack's kernels, count
 
 // clang-format off
 const std::array<ParameterCard, training_parameter_count> training_parameter_cards{{
-    {"matmul.volta",         0.66, 0.4, 0.95, "fraction of the peak in large matmuls: Volta", volta_paper},
+    {"matmul.volta",         0.66, 0.4, 0.95, "fraction of the peak in large matmuls: Volta (one source)", volta_paper},
     {"matmul.ampere",        0.73, 0.4, 0.95, "the same: A100", boost},
     {"matmul.hopper",        0.65, 0.4, 0.95, "the same: Hopper", boost},
     {"matmul.blackwell",     0.50, 0.3, 0.95, "the same: data-center Blackwell", boost},
-    {"matmul.consumer",      0.90, 0.5, 1.00, "the same: GeForce and RTX, whose peak counts FP32 accumulation", boost},
+    {"matmul.consumer",      0.90, 0.5, 1.00, "the same: GeForce and RTX, whose peak counts FP32 accumulation (one source)", boost},
     {"matmul.other",         0.65, 0.3, 0.95, "the same: other devices", "chosen: as for Hopper"},
     {"matmul.fp8",           0.90, 0.6, 1.00, "efficiency in 8 bits relative to 16 bits", "chosen: casts and scales take part of a matmul's time"},
     {"matmul.fp4",           0.90, 0.5, 1.00, "efficiency in 4 bits relative to 16 bits", "chosen: as in 8 bits"},
@@ -32,7 +32,7 @@ const std::array<ParameterCard, training_parameter_count> training_parameter_car
     {"flash.2-hopper",       0.30, 0.15, 0.5, "the same: FlashAttention 2 on Hopper, without Hopper's asynchronous matmuls", flash_paper},
     {"flash.vendor",         0.58, 0.3, 0.80, "the same: cuDNN, TransformerEngine, FlashAttention 3", flash_paper},
     {"flash.backward",       0.75, 0.5, 1.00, "backward rate of attention relative to its forward rate", flash_paper},
-    {"half_matmul",          4e9,  0,   2e10, "FLOPs of a matmul that runs at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS"},
+    {"half_matmul",          1e-5, 0,   6e-5, "time at the peak rate of a matmul that runs at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS, on more multiprocessors in faster devices"},
     {"exposed",              0.3,  0,   1.00, "non-overlapping fraction of the shorter of a matmul's compute and memory times", "prologue and epilogue of each tile (CUTLASS)"},
     {"naive_products",       0.7,  0.3, 1.00, "rate of the matmuls of unfused attention relative to other matmuls", "chosen: batched matmuls as narrow as a head fill few tiles"},
     {"memory",               0.85, 0.7, 0.90, "fraction of the memory bandwidth", copies},
@@ -96,8 +96,9 @@ double elementwise(const TrainingParameters& p, Fusion f) {
   return p[by_fusion[static_cast<std::size_t>(f)]];
 }
 
-Seconds kernel(const TrainingParameters& p, Fusion f) {
-  if (f == Fusion::native) return {};
+Seconds kernel(const TrainingParameters& p, const TrainingStack& stack) {
+  const Fusion f = stack.fusion;
+  if (f == Fusion::native || stack.graphs) return {};
   if (f == Fusion::unfused) return Seconds(p[P::kernel_deepspeed]);
   return Seconds(p[f == Fusion::tuned || f == Fusion::compiled ? P::kernel_tuned : P::kernel_torch]);
 }
@@ -109,7 +110,7 @@ void put_products(const TrainingParameters& p, const HardwareCard& card, const M
     if (measured.products[i]) continue;
     const auto format = static_cast<Peak>(i);
     a.matmul[i] = share * (format == Peak::fp8 ? p[P::matmul_fp8] : format == Peak::fp4 ? p[P::matmul_fp4] : 1);
-    a.half_matmul[i] = p[P::half_matmul];
+    a.half_matmul[i] = p[P::half_matmul] * card.cluster.device.peaks[i].value;
     a.exposed[i] = p[P::exposed];
   }
 }
@@ -163,11 +164,12 @@ Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, c
       .loops_experts = stack.loops_experts,
       .experts = p[P::experts],
       .naive_products = p[P::naive_products],
-      .kernel = kernel(p, stack.fusion),
-      .collective = Seconds(stack.fusion == Fusion::native ? 0 : p[P::collective]),
+      .kernel = kernel(p, stack),
+      .collective = Seconds(stack.fusion == Fusion::native || stack.graphs ? 0 : p[P::collective]),
       .step = Seconds(p[P::step]),
       .hidden_tensor = stack.tensor_collectives == TensorCollectives::overlapped ? p[P::hidden_tensor] : 0,
       .hidden_by_weights = stack.tensor_collectives == TensorCollectives::waited_for ? 0 : p[P::hidden_tensor],
+      .hidden_experts = stack.hides_experts ? p[P::hidden_tensor] : 0,
       .hidden_overlapped = stack.hides_data ? p[P::hidden_data] : 0,
       .waits_to_send = p[P::send],
       .waits_to_send_chunks = p[P::send_chunks]};

@@ -4,7 +4,7 @@
 /// calc/step/row_time.hpp).
 ///
 /// A step's time depends on at most 40 parameters; no parameter is specific to one type of GPU. Each has physical
-/// bounds and a default with a public source. `llmcalc accuracy training --fit` fits them to published measurements,
+/// bounds and a default with a public source. `llmcalc-fit training --out` fits them to published measurements,
 /// regularized toward the defaults, and writes presets/estimates/training.json.
 
 #include <array>
@@ -101,7 +101,9 @@ struct TrainingStack {
   bool writes_norms = false;   ///< whether RMSNorm is a chain of PyTorch operators
   bool loops_experts = false;  ///< whether each expert has a separate matmul instead of a grouped matmul
   TensorCollectives tensor_collectives = TensorCollectives::waited_for;
-  bool hides_data = false;  ///< whether data-parallel collectives overlap with layers
+  bool hides_data = false;     ///< whether data-parallel collectives overlap with layers
+  bool hides_experts = false;  ///< whether expert-parallel exchanges overlap with another micro-batch
+  bool graphs = false;         ///< whether captured CUDA graphs launch the kernels, without host time per operator
   bool operator==(const TrainingStack&) const = default;
 };
 

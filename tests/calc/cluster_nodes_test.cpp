@@ -102,6 +102,19 @@ TEST_CASE("with one copy per rank, a token is sent once to each rank that has an
   CHECK(bytes({.ep = 2, .once_per_rank = true, .dp = 2}) == Approx(0.5 * reached * once).epsilon(1e-12));
 }
 
+TEST_CASE("with one copy per rank, a token crosses the network once per node and is forwarded to ranks",
+          "[cluster][nodes]") {
+  // DeepEP's normal kernels: 100 tokens, each sent to 8 of 256 experts on 64 ranks in 8 nodes.
+  const double once = 100 * 4096;
+  const ExpertRouting r{.top_k = 8, .experts = 256};
+  const Layout l{.ep = 64, .once_per_rank = true, .dp = 64};
+  const auto bytes = [&](std::size_t level) {
+    return seconds(only(h800(), level), l, r, Bytes(100 * 8 * 4096)) * (level == 0 ? nvlink : infiniband);
+  };
+  CHECK(bytes(1) == Approx(7.0 / 8 * expected_nodes(r, 8, 0) * once).epsilon(1e-12));
+  CHECK(bytes(0) == Approx(7.0 / 8 * expected_nodes(r, 64, 0) * once).epsilon(1e-12));
+}
+
 TEST_CASE("with four nodes, NVLink becomes the bottleneck at 13 or more experts per token (3.2 per node)",
           "[cluster][nodes]") {
   // DeepSeek-V3 (arXiv:2412.19437), 3.2.2: NVLink has 3.2 times the bandwidth of InfiniBand, so 4 nodes x 3.2 experts

@@ -90,3 +90,33 @@ TEST_CASE("a stack rejects adapters, devices and layouts that it does not suppor
   refused("train llama-3.1-8b --hardware h100 --pp 2 --software trl", "trl has no pipeline parallelism");
   refused("train llama-3.1-8b --hardware h100 --software mlx-lm", "mlx-lm");
 }
+
+TEST_CASE("PEFT leaves an unquantized base unchanged, and the Trainer's loss holds 12 bytes per logit",
+          "[software][cli]") {
+  const auto memory = [](const std::string& words) {
+    return test::ask("memory llama-3.1-8b --train --lora 16 --seq 4096 --micro-batch 1 --hardware h100 " + words);
+  };
+  const auto weights = [&](const std::string& words) { return memory(words)["memory"]["weights_bytes"]; };
+  CHECK(weights("--software trl@0.18") == weights("--software trl@0.27"));
+  CHECK(weights("--software hf-trainer") == weights("--software torch-fsdp"));
+  CHECK(weights("--software hf-trainer --base-precision nf4") > weights("--software torch-fsdp --base-precision nf4"));
+  CHECK(memory("--software hf-trainer")["memory"]["logits_bytes"] == Count{12} * 4096 * 128256);
+}
+
+TEST_CASE("NeMo's versions differ in dispatch, and its performance scripts also in overlap and gradients",
+          "[software][cli]") {
+  const auto step = [](const std::string& words) {
+    return test::ask(
+        "train qwen3-30b-a3b --hardware gb200 --gpus 8 --ep 8 --zero 1 --precision mxfp8 --seq 4096 "
+        "--global-batch 512 --micro-batch 4 --software " +
+        words);
+  };
+  const json::Value old = step("nemo@25.09"), flex = step("nemo@25.11"), fast = step("nemo-performance@26.06");
+  CHECK_FALSE(old["inputs"].contains("dispatcher"));
+  CHECK(flex["inputs"]["dispatcher"] == "flex");
+  CHECK(flex["step"]["breakdown_s"]["ep"] < old["step"]["breakdown_s"]["ep"]);
+  CHECK(step("nemo@25.09 --dispatcher flex")["step"]["time_s"] == flex["step"]["time_s"]);
+  CHECK(fast["inputs"]["gradient_bytes"] == 2);
+  CHECK(fast["step"]["breakdown_s"]["host"] < flex["step"]["breakdown_s"]["host"]);
+  CHECK(fast["step"]["time_s"] < 0.9 * flex["step"]["time_s"].get<double>());
+}

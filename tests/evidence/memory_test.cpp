@@ -168,12 +168,13 @@ TEST_CASE("the parts of a memory prediction add up to the total", "[memory]") {
 
 TEST_CASE("memory predictions are as accurate as documented", "[memory]") {
   const std::vector<ErrorGroup> groups = error_groups(measured_memories());
-  CHECK(family(groups, "all rows").median < 0.0205);
+  CHECK(family(groups, "all rows").median < 0.027);
   for (const auto& [name, median] : std::map<std::string, double>{{"family: SimuMax B200 real runs", 0.007},
                                                                   {"family: Zero Bubble PP paper", 0.011},
                                                                   {"family: BigScience BLOOM sizing (A100)", 0.045},
                                                                   {"family: BigScience 1.3B (V100)", 0.08},
                                                                   {"family: torchtitan", 0.085},
+                                                                  {"family: Qwen fine-tuning profile", 0.125},
                                                                   {"family: InternEvo", 0.11}}) {
     INFO(name);
     CHECK(family(groups, name).median < median);

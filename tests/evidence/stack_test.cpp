@@ -45,6 +45,38 @@ TEST_CASE("a stack is recognized by whole words, but not if it is named only for
   }
 }
 
+TEST_CASE("a version that names the Trainer of Transformers selects its profile", "[stack]") {
+  const TrainingCase lora = training_case_called("qwenft-7b-lora-seq4096");
+  CHECK(lora.stack.name == "hf-trainer");
+  CHECK(lora.plan.logits == LogitStore{.format = LogitFormat::copies, .bytes = 12});
+  CHECK(lora.plan.base_precision[Component::embedding].name() == "bf16");
+  CHECK(training_case_called("qwenft-7b-q-lora-seq4096").plan.base_precision[Component::embedding].name() == "fp32");
+  CHECK(training_case_called("qwenft-7b-full-parameter-seq256").stack.name == "deepspeed");  // ZeRO 3
+  CHECK(training_case_called("qwenft-7b-lora-emb-seq256").skip == "adapters, with embedding and head trained in full");
+}
+
+TEST_CASE("the container of a run determines dispatch, overlap and graphs", "[stack]") {
+  const auto qwen3 = [](const char* container) {
+    TrainingRow row =
+        row_called(training_rows(), "mbridge-25.11-qwen3_30b_a3b-gb200-8-fp8-mx-gbs512-mbs4-tp1-pp1-cp1-ep8");
+    row.precision = "mxfp8 (TE) + bf16";
+    row.source.table = std::string(container) + " NeMo container";
+    return case_of(row);
+  };
+  CHECK_FALSE(qwen3("25.09").layout.once_per_rank);
+  CHECK(qwen3("25.11").layout.once_per_rank);
+  CHECK_FALSE(qwen3("26.04.01").stack.ep_overlap);
+  CHECK(qwen3("26.06").stack.ep_overlap);
+  CHECK(training_stack(qwen3("26.06")).graphs);
+}
+
+TEST_CASE("NVIDIA's performance scripts reduce gradients in 16 bits and gather weights in fp8", "[stack]") {
+  const TrainingCase nemo = training_case_called("nemo2507-llama-3.1-405b-pre-training-gb200-128-gbs64-tp2-pp1");
+  CHECK(nemo.plan.gradient_bytes == 2);
+  CHECK(training_weights(nemo.plan).name() == "fp8");
+  CHECK(training_case_called("simumax-b200-llama3_405b_l4_tp8_pp1_dp1_mbc32_cef").plan.gradient_bytes == 4);
+}
+
 TEST_CASE("a row's software key accepts the names of software profiles", "[stack]") {
   TrainingRow row = row_called(training_rows(), "llmc-gpt2-124M");
   const auto stack = [&](const char* software) {

@@ -41,6 +41,19 @@ double worst_error(const FitSet& set, std::span<const double> values) {
 
 constexpr std::size_t at(TrainingParameter p) { return static_cast<std::size_t>(p); }
 
+/// Number of independent sources whose rows depend on a parameter.
+std::size_t sources_of(const FitSet& set, std::vector<double> begin, std::size_t parameter) {
+  std::vector<double> moved = begin;
+  const ParameterCard& card = set.cards[parameter];
+  moved[parameter] = begin[parameter] == card.low ? card.high : card.low;
+  std::set<std::string> sources;
+  for (std::size_t i = 0; i < set.weights.size(); ++i) {
+    const bool same = set.same ? set.same(i, begin, moved) : set.error(i, begin) == set.error(i, moved);
+    if (set.weights[i] > 0 && !same) sources.insert(kin(set.families[i]));
+  }
+  return sources.size();
+}
+
 }  // namespace
 
 TEST_CASE("a fit recovers the parameters that generated the steps", "[fit]") {
@@ -179,4 +192,18 @@ TEST_CASE("an interval covers about 90 % of the errors on held-out families, wei
   CHECK(e.interval(EstimateClass::experts).factor == Approx(std::exp(0.7 + 0.01)));
   CHECK_FALSE(e.interval(EstimateClass::experts).known());
   CHECK(e.interval(EstimateClass::assumed).families == 0);
+}
+
+TEST_CASE("a parameter that rests on one source is marked", "[fit]") {
+  for (const auto& [kind, rows] : {std::pair{AccuracyKind::training, MeasurementKind::training},
+                                   std::pair{AccuracyKind::inference, MeasurementKind::inference}}) {
+    const FitSet set = fit_set(published_measurements(rows), kind);
+    std::vector<double> begin;
+    for (const ParameterCard& card : set.cards) begin.push_back(card.standard);
+    for (std::size_t p = 0; p < begin.size(); ++p) {
+      INFO(set.cards[p].name);
+      const bool marked = set.cards[p].meaning.find("(one source)") != std::string_view::npos;
+      CHECK((sources_of(set, begin, p) == 1) == marked);
+    }
+  }
 }

@@ -75,6 +75,8 @@ Text expert_ranks(const Request& r) {
 
 Text expert_nodes(const Request& r) { return spread(r, ranks(r.layout, Group::expert) > 1); }
 
+Text dispatcher(const Request& r) { return spread(r, ranks(r.layout, Group::expert) > 1); }
+
 Text expert_load(const Request& r) { return spread(r, folds_experts(r.layout)); }
 
 Text stored_scores(const Request& r) {

@@ -20,6 +20,7 @@ std::string_view pipeline_of_one(const Request& r);      ///< --schedule, --chun
 std::string_view expert_tensor_ranks(const Request& r);  ///< --etp
 std::string_view expert_ranks(const Request& r);         ///< --ep
 std::string_view expert_nodes(const Request& r);         ///< --expert-nodes
+std::string_view dispatcher(const Request& r);           ///< --dispatcher
 std::string_view expert_load(const Request& r);          ///< --expert-load
 std::string_view stored_scores(const Request& r);        ///< --softmax-store
 

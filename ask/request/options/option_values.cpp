@@ -241,6 +241,12 @@ Bytes read_size(Text text, Text where) {
 
 BytesPerSecond read_storage(Text text, Text where) { return parse_rate(text, where, Bare::allowed); }
 
+bool read_dispatcher(Text text, Text where) {
+  const bool once = same_spelling(text, "flex");
+  if (!once && !same_spelling(text, "alltoall")) refuse_value(where, "alltoall or flex", text);
+  return once;
+}
+
 double read_pue(Text text, Text where) {
   const double x = parse_real(text, where);
   if (x < 1) refuse_value(where, "a number of at least 1 (data center power divided by machine power)", text);

@@ -88,6 +88,7 @@ std::string freeze_text(const Frozen& frozen);
 
 double read_price(std::string_view text, std::string_view where);            ///< a price in USD per hour
 double read_watts(std::string_view text, std::string_view where);            ///< a power in W
+bool read_dispatcher(std::string_view text, std::string_view where);         ///< true for "flex", false for "alltoall"
 double read_pue(std::string_view text, std::string_view where);              ///< value of at least 1
 BytesPerSecond read_storage(std::string_view text, std::string_view where);  ///< bytes per second
 Bytes read_size(std::string_view text, std::string_view where);              ///< bytes, above 0

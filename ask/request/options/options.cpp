@@ -155,6 +155,10 @@ constexpr Field etp{value<&Layout::etp, parse_positive>.read,
 constexpr Field expert_nodes{value<&Layout::expert_nodes, parse_positive>.read, [](const Request& r) {
                                return r.layout.expert_nodes > 0 ? json::Value(r.layout.expert_nodes) : json::Value();
                              }};
+constexpr Field dispatcher{value<&Layout::once_per_rank, read_dispatcher>.read, [](const Request& r) {
+                             return r.layout.once_per_rank && ranks(r.layout, Group::expert) > 1 ? json::Value("flex")
+                                                                                                 : json::Value();
+                           }};
 constexpr Field expert_load{value<&Layout::expert_load, read_load>.read, [](const Request& r) {
                               return r.model.arch.has_experts() ? json::Value(r.layout.expert_load.value())
                                                                 : json::Value();
@@ -229,6 +233,10 @@ constexpr std::array rank_options{
            "maximum number of nodes per token for expert routing; each node receives the token once [no limit, once "
            "per expert]",
            !common, step, "--hardware", "", expert_nodes, idle::expert_nodes},
+    Option{"--dispatcher", "alltoall|flex",
+           "transport of tokens to their experts: alltoall (once per expert) or flex (DeepEP, HybridEP: once per rank "
+           "and node) [alltoall]",
+           !common, training, "", "", dispatcher, idle::dispatcher},
     Option{
         "--expert-load", "X",
         "expert load imbalance: tokens of the most loaded expert rank divided by the mean, or the capacity factor [1]",
