@@ -92,7 +92,7 @@ WeightFormats widened(const WeightFormats& base, const Stack& s) {
 LogitStore logit_store(const Stack& s) {
   if (!has_profile(s)) return {};
   for (const auto& [option, value] : profile(s.name).defaults)
-    if (option == "logits") return read_logits(value.get_ref<const std::string&>(), s.name);
+    if (option == "logits" && value.is_string()) return read_logits(value.get_ref<const std::string&>(), s.name);
   return {};
 }
 

@@ -117,7 +117,8 @@ TEST_CASE("the theoretical capacity of sessions does not depend on the given rat
   CHECK(few["steady_state"]["limit"] == "KV cache blocks");
   // Theory ignores queues that empty the cache: it overestimates long sessions with little cache, and those at once.
   const json::Value longer = test::ask(
-      "serve llama-3.1-70b --hardware h200 --tp 4 --turns 8 --think-time 20 --prompt 1000 --rate 2 --num-requests 3000");
+      "serve llama-3.1-70b --hardware h200 --tp 4 --turns 8 --think-time 20 --prompt 1000 --rate 2 --num-requests "
+      "3000");
   CHECK(theory(longer) > measured(longer));
   CHECK(theory(longer) < 1.45 * measured(longer));
   CHECK(theory(at_once) < 1.25 * measured(at_once));
