@@ -99,6 +99,7 @@ bool is_token_rate(FigureKind q) { return q >= FigureKind::output_rate && q <= F
 /// Value of the figure at datasheet rates. Times are for a single request.
 std::optional<double> datasheet_bound(InferenceCase c, const Figure& f) {
   c.kind = BatchKind::fixed;
+  if (c.prompt_pool) c.prompt = static_cast<double>(c.plan.prompt = 1);  // other engines run the prompts
   if (is_time_figure(f.quantity)) c.batch = 1;
   if (is_time_figure(f.quantity)) c.plan.batch = 1;
   return InferenceTimes(c, inference_stack(c), c.cluster()).figure(f);
@@ -131,7 +132,7 @@ void check_pace(const InferenceCase& c, const Figure& f) {
     refuse_pace(c, f,
                 fmt::format("{} {} for matmuls in a second, {:.3g} tokens", devices(c.layout), c.on.hardware.title,
                             most_tokens_per_second(c) / f.unit));
-  if (c.on.preset && !c.work_assumed) check_against_datasheet(c, f);
+  if (c.on.preset && !c.work_assumed && f.doubt.empty()) check_against_datasheet(c, f);
 }
 
 /// Rejects a cache with more tokens than fit in the memory of all devices.

@@ -88,7 +88,7 @@ EngineMemory engine_memory(const InferenceCase& c) {
 }
 
 double cache_tokens(const InferenceCase& c) {
-  return static_cast<double>(mul(engine_memory(c).kv_tokens, replicas(c.layout)));
+  return static_cast<double>(mul(engine_memory(c).kv_tokens, c.schedulers()));
 }
 
 std::optional<double> predicted_memory(const InferenceCase& c, const Figure& f) {

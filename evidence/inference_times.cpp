@@ -88,7 +88,7 @@ double InferenceTimes::whole_seconds() const {
 double InferenceTimes::output_rate() const {
   // In a steady state, each of the clients always has one request (Little's law).
   if (!serves() || c_.start == ClientStart::spread) return c_.batch * c_.generate / whole_seconds();
-  return static_cast<double>(replicas(c_.layout)) * served().tokens / served().all.value;
+  return static_cast<double>(simulated_parts(c_)) * served().tokens / served().all.value;
 }
 
 double InferenceTimes::decoding_seconds() const {

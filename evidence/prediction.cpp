@@ -9,8 +9,9 @@ namespace llmcalc {
 
 namespace {
 
+/// The interval may rest on a single source, which the report states.
 Prediction with_interval(double x, const EstimateInterval& interval) {
-  if (!interval.known()) return {x};
+  if (interval.families == 0) return {x};
   return {x, x / interval.faster(), x * interval.factor};
 }
 

@@ -6,7 +6,7 @@
 
 #include "evidence/case_memory.hpp"
 #include "presets/estimators/engine_scheduler.hpp"
-#include "serve/fleet/fleet.hpp"
+#include "serve/fleet/disaggregated.hpp"
 
 namespace llmcalc {
 
@@ -20,9 +20,18 @@ double spread_evenly(std::size_t i) {
 
 /// Limits of a simulation. More requests or clients would not change the means, and no request has a longer context.
 constexpr double most_requests = 4096, most_clients = 1e6, most_tokens = 0x1p22;
+/// Fewer with drafts, whose acceptance is drawn pass by pass; but in pools, this many of each client.
+constexpr double most_drafted_requests = 1024, waves_of_pools = 3, drafted_waves_of_pools = 1;
+
+/// Maximum number of simulated requests of a number of clients.
+double most_simulated(const InferenceCase& c, double clients) {
+  const double most = c.drafts > 0 ? most_drafted_requests : most_requests;
+  const double waves = c.drafts > 0 ? drafted_waves_of_pools : waves_of_pools;
+  return c.prompt_pool ? std::max(most, waves * clients) : most;
+}
 
 RequestTraffic clients_of(const InferenceCase& c) {
-  const double ratio = c.length_ratio.value_or(1), all = static_cast<double>(replicas(c.layout));
+  const double ratio = c.length_ratio.value_or(1), all = static_cast<double>(simulated_parts(c));
   const double clients = std::max(1.0, std::round(std::min(c.batch / all, most_clients)));
   const double n = c.kind == BatchKind::max_inflight ? clients : c.requests.value_or(10 * clients);
   const auto drawn = [&](double mean, double at) {
@@ -31,7 +40,7 @@ RequestTraffic clients_of(const InferenceCase& c) {
   };
   RequestTraffic t;
   t.users = static_cast<Count>(clients);
-  for (std::size_t i = 0; static_cast<double>(i) < std::clamp(n, 1.0, most_requests); ++i) {
+  for (std::size_t i = 0; static_cast<double>(i) < std::clamp(n, 1.0, most_simulated(c, clients)); ++i) {
     ServerRequest r;
     r.prompt = drawn(c.prompt, spread_evenly(i));
     r.generate = drawn(c.generate, spread_evenly(7 * i + 3));
@@ -72,28 +81,84 @@ Count longest_request(const RequestTraffic& traffic) {
   return longest;
 }
 
+Speculation speculation_of(const InferenceCase& c) {
+  Speculation s{.length = c.drafts};
+  s.acceptance.fill(c.acceptance);
+  return s;
+}
+
 /// Scheduler rules of the row's engine. The cache holds at least the longest request, even if the memory rules
 /// predict less, since the run served that request.
 SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, const RequestTraffic& traffic) {
   SchedulerRules rules = scheduler_rules(c.arch, engine_memory(c), c.limits, stack);
   rules.blocks = std::max(rules.blocks, blocks_of(rules, c.arch.local.reach, longest_request(traffic)));
+  rules.speculation = speculation_of(c);
   return rules;
 }
 
+/// Passes of an engine with the row's plan.
+PassTimes pass_times_of(const InferenceCase& c, const Layout& layout, const Cluster& cluster,
+                        const ServedOverhead& overhead) {
+  PassTimes times =
+      pass_times(c.arch, c.plan, layout, cluster, {.most_rows = c.limits.pass_tokens, .drafts = c.drafts});
+  times.request = ticks(overhead.request);
+  return times;
+}
+
+/// Engines for prompts and for answers. Each GPU sends its part of the cache over its own link between nodes.
+Disaggregated pools_of(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster,
+                       const RequestTraffic& traffic) {
+  InferenceCase prompts = c;
+  prompts.layout = c.prompt_pool->layout;
+  Disaggregated all;
+  all.prompts = {.server = {rules_of(prompts, stack, traffic), replicas(prompts.layout)},
+                 .replicas = c.prompt_pool->engines};
+  all.answers = {.server = {rules_of(c, stack, traffic), replicas(c.layout)},
+                 .replicas = c.engines,
+                 .routing = Routing::least_loaded};
+  all.prompts.server.scheduler.prompts_only = true;
+  const Link& link = cluster.levels[cluster.levels.size() - 1];
+  const double token = static_cast<double>(engine_memory(prompts).token_cache.value);
+  all.transfer = {.wait = ticks(link.latency), .token = ticks(Seconds(token / link.bandwidth.value))};
+  return all;
+}
+
+/// Simulates the traffic on the row's engines.
+class Engines {
+ public:
+  Engines(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, const ServedOverhead& overhead,
+          const RequestTraffic& traffic)
+      : times_(pass_times_of(c, c.layout, cluster, overhead)) {
+    if (c.prompt_pool) {
+      pools_ = pools_of(c, stack, cluster, traffic);
+      prompt_times_ = pass_times_of(c, c.prompt_pool->layout, cluster, overhead);
+      return;
+    }
+    fleet_.server.scheduler = rules_of(c, stack, traffic);
+    fleet_.server = with_micro_batches(fleet_.server, c.arch.local.reach, ranks(c.layout, Group::pipeline),
+                                       longest_request(traffic));
+  }
+  ServerRun run(const RequestTraffic& traffic) const {
+    return pools_ ? serve(*pools_, prompt_times_, times_, traffic) : serve(fleet_, times_, traffic);
+  }
+
+ private:
+  Fleet fleet_;
+  std::optional<Disaggregated> pools_;
+  PassTimes times_, prompt_times_;
+};
+
 }  // namespace
+
+Count simulated_parts(const InferenceCase& c) { return c.prompt_pool ? 1 : replicas(c.layout); }
 
 ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster,
                          const ServedOverhead& overhead) {
   RequestTraffic traffic = clients_of(c);
-  Fleet fleet;
-  fleet.server.scheduler = rules_of(c, stack, traffic);
-  fleet.server =
-      with_micro_batches(fleet.server, c.arch.local.reach, ranks(c.layout, Group::pipeline), longest_request(traffic));
-  PassTimes times = pass_times(c.arch, c.plan, c.layout, cluster, {.most_rows = c.limits.pass_tokens});
-  times.request = ticks(overhead.request);
+  const Engines engines(c, stack, cluster, overhead, traffic);
   if (c.start == ClientStart::spread)
-    traffic = spread_over(traffic, served(serve(fleet, times, traffic), traffic, 1).latency.mean);
-  ServerRun run = serve(fleet, times, traffic);
+    traffic = spread_over(traffic, served(engines.run(traffic), traffic, 1).latency.mean);
+  ServerRun run = engines.run(traffic);
   if (c.kind == BatchKind::concurrency && c.start != ClientStart::spread)
     delay_first_wave(run, traffic.users, ticks(overhead.first_wave));
   const Served s = served(run, traffic, 1);

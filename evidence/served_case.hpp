@@ -24,7 +24,11 @@ struct ServedTimes {
   double tokens = 0;           ///< number of generated tokens
 };
 
-/// Simulates the clients of one replica. Each client sends its next request when the previous one is answered; if the
+/// Number of equal parts of the row's system of which times_served() simulates one: the replicas of an engine, or 1 for
+/// engines with a pool for prompts, which are simulated together.
+Count simulated_parts(const InferenceCase& c);
+
+/// Simulates the clients of one part. Each client sends its next request when the previous one is answered; if the
 /// row does not state the number of requests, ten per client are simulated. With `max_inflight`, all requests are
 /// sent at once; clients that start at different times do so over the mean time of a request. Lengths are spread evenly
 /// between a fraction of the nominal length and the full nominal length.

@@ -70,7 +70,9 @@ Plan served_by(Plan p, const Arch& arch) {
 std::string lost(const InferenceCase& a, const InferenceCase& b) {
   if (!(a.arch == b.arch)) return "the model";
   if (!(served_by(a.plan, a.arch) == served_by(b.plan, b.arch))) return "the plan";
-  if (!(canonical(a.layout) == b.layout)) return "the layout";
+  std::optional<PromptPool> pool = a.prompt_pool;
+  if (pool) pool->layout = canonical(pool->layout);
+  if (!(canonical(a.layout) == b.layout) || pool != b.prompt_pool) return "the layout";
   const bool same_load = a.batch == b.batch && a.prompt == b.prompt && a.generate == b.generate && a.kind == b.kind;
   return same_load && a.limits == b.limits && a.granted == b.granted ? "" : "the load";
 }

@@ -21,6 +21,24 @@ bool is_past_explosion(const std::string& notes, const InferenceRow& row) {
   return std::regex_search(notes, found, pattern) && row.batch.batch.value_or(0) > leading_real(found[1]);
 }
 
+std::optional<double> measured(const InferenceRow& row, std::string_view key) {
+  for (const auto& [name, value] : row.measured)
+    if (name == key) return value;
+  return std::nullopt;
+}
+
+/// Whether the output rate of a closed loop differs by more than a third from its clients' tokens in flight over their
+/// times (Little's law). Some dashboards give the rate of the decoding devices times all devices.
+bool contradicts_latencies(const InferenceRow& row) {
+  const auto rate = measured(row, "output_tok_s"), each = measured(row, "tpot_ms");
+  const auto mean = measured(row, "ttft_ms"), first = mean ? mean : measured(row, "ttft_p50_ms");
+  const InferenceBatch& b = row.batch;
+  if (!row.disaggregated || !rate || !each || !first || !b.batch || !b.output_len) return false;
+  const double seconds = (*first + *each * (*b.output_len - 1)) / 1e3,
+               ratio = *rate * seconds / (*b.batch * *b.output_len);
+  return ratio > 4.0 / 3 || ratio < 3.0 / 4;
+}
+
 }  // namespace
 
 bool has_figure(const InferenceRow& row, FigureKind quantity) {
@@ -40,6 +58,8 @@ std::string doubt_of(FigureKind q, const InferenceRow& row) {
     if (say("use tpot only") || say("synchronised-burst")) return "the row's notes: a burst's time to the first token";
     if (say("ttft is queueing") || is_past_explosion(notes, row)) return "the row's notes: waiting in a queue";
   }
+  if (q == FigureKind::output_rate && contradicts_latencies(row))
+    return "the rate contradicts the row's clients and latencies";
   if (q == FigureKind::time_per_token && say("throughput is the check"))
     return "the row's notes: throughput is the check";
   if (is_of_prompts(q) && (row.prefill_suspect || say("ignore prefill_tok_s")))

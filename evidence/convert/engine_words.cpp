@@ -29,6 +29,10 @@ constexpr EngineWord engine_words[] = {
     {"neuron", "transformers-neuronx"},
     {"optimum-habana", "optimum-habana"},
     {"habana", "optimum-habana"},
+    {"dynamo-trt", "tensorrt-llm"},
+    {"dynamo-trtllm", "tensorrt-llm"},
+    {"dynamo-sglang", "sglang"},
+    {"dynamo-vllm", "vllm"},
     {"nim", "tensorrt-llm"},
     {"tensorrt-llm", "tensorrt-llm"},
     {"tensorrt llm", "tensorrt-llm"},
@@ -118,6 +122,8 @@ std::string month_in(const std::string& text) {
 
 }  // namespace
 
+bool is_behind_dynamo(const std::string& said) { return lower(said).starts_with("dynamo"); }
+
 std::string version_said(const std::string& text, const std::string& date) {
   static const std::regex pattern("^(?:about |v)?([0-9]+\\.[0-9][0-9a-z.]*|b[0-9]+$)"),
       day("^20[0-9]{2}-[0-9]{2}(?:-[0-9]{2})?$");
@@ -136,6 +142,7 @@ EngineName engine_name(const std::string& said, const std::string& notes) {
       if (w.name == nullptr) break;
       // A version must follow its engine's name: "vLLM (PyTorch 2.1)" has no version.
       e = {w.name, version_in(text.substr(at, text.find_first_of("(/", at) - at)), true, false};
+      if (is_behind_dynamo(text)) e.version = "";
       if (e.version.empty()) e.version = month_in(text.substr(at));
       break;
     }

@@ -10,6 +10,9 @@ namespace llmcalc {
 
 EngineName engine_name(const std::string& said, const std::string& notes);
 
+/// Whether a Dynamo release serves the engine: "dynamo-trt 0.8.1". Its versions are not those of the engine.
+bool is_behind_dynamo(const std::string& said);
+
 /// Release or build number at the start of a stated version: "0.8.3", "b9187", "0.11" for "about 0.11". Empty for
 /// commits, images and branches. In that case, the run's date if it is stated, since stacks also have versions by date.
 std::string version_said(const std::string& text, const std::string& date);

@@ -84,6 +84,48 @@ void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout&
   split.tp /= split.dp;
 }
 
+/// Replaces expert parallelism without attention replicas by tensor parallelism of the experts: every rank has all
+/// tokens, reads as many expert weights and, without an all-to-all, results are summed in the same all-reduce (vLLM,
+/// SGLang without an all-to-all backend, TensorRT-LLM without attention_dp).
+void use_replicated_tokens(Layout& l, InferenceCase& c) {
+  if (l.dp > 1 || l.ep == 1) return;
+  c.assumed.push_back(fmt::format(
+      "experts of {} ranks like experts sharded over tensor ranks: without attention replicas, no tokens are exchanged",
+      l.ep));
+  l.ep = 1;
+}
+
+/// Layout of one engine of a pool: with replicated attention, each expert is sharded across the ranks that remain after
+/// expert parallelism.
+Layout pool_layout(const EnginePool& pool) {
+  Layout l;
+  (pool.replicated_attention ? l.dp : l.tp) = pool.tp;
+  l.ep = pool.ep;
+  if (l.dp > 1) l.etp = std::max<Count>(1, pool.tp / pool.ep);
+  return l;
+}
+
+/// Sets the layouts of the engines for prompts and for answers.
+void lay_out_pools(const InferenceRow& row, InferenceCase& c) {
+  if (row.prefill.engines == 0 || row.decode.engines == 0) {
+    c.skip = "the row does not state the number of engines for prefill and decode";
+    return;
+  }
+  c.layout = pool_layout(row.decode);
+  c.engines = row.decode.engines;
+  c.prompt_pool = PromptPool{pool_layout(row.prefill), row.prefill.engines};
+  use_replicated_tokens(c.layout, c);
+  use_replicated_tokens(c.prompt_pool->layout, c);
+  pad_heads(c, std::lcm(c.layout.tp, c.prompt_pool->layout.tp));
+  pad_experts(c, std::lcm(c.layout.ep, c.prompt_pool->layout.ep));
+  for (const Layout& l : {c.layout, c.prompt_pool->layout})
+    if (c.skip.empty() && flaw(c.arch, l) != LayoutFlaw::none)
+      c.skip = "the expert-parallel ranks fit neither experts nor other ranks";
+  const Count all = add(mul(devices(c.layout), c.engines), mul(devices(c.prompt_pool->layout), c.prompt_pool->engines));
+  if (c.skip.empty() && all != row.hardware.count)
+    c.skip = fmt::format("the engines have {} devices, but the row has {}", all, row.hardware.count);
+}
+
 /// Sets the layout. Engines shard each expert across the ranks that remain after expert parallelism: etp = tp x dp /
 /// ep.
 void lay_out(const InferenceRow& row, InferenceCase& c) {
@@ -94,6 +136,7 @@ void lay_out(const InferenceRow& row, InferenceCase& c) {
   use_unstated_ranks(row, c, split);
   use_replicated_attention(row, c, split);
   split.ep = c.arch.has_experts() ? row.ep.value_or(1) : 1;
+  use_replicated_tokens(split, c);
   if (split.ep > 1) split.etp = std::max<Count>(1, mul(split.tp, split.dp) / split.ep);
   split.sp = split.ep > 1 && split.tp > 1;  // splits the tokens across the expert-parallel ranks
   pad_heads(c, split.tp);
@@ -106,6 +149,7 @@ void lay_out(const InferenceRow& row, InferenceCase& c) {
 }  // namespace
 
 void use_ranks(const InferenceRow& row, InferenceCase& c) {
+  if (row.disaggregated) return lay_out_pools(row, c);
   lay_out(row, c);
   if (c.skip.empty()) split_chips(row, c);
 }

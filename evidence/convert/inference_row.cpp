@@ -118,6 +118,27 @@ std::string read_requests(const RowObject& o, InferenceBatch& b) {
   return other_keys(o);
 }
 
+void read_pool(const RowObject& o, EnginePool& pool) {
+  pool.tp = o.positive("tp").value_or(1);
+  pool.ep = o.positive("ep").value_or(1);
+  pool.engines = o.count("workers").value_or(0);
+  pool.replicated_attention = o.flag("dp_attention").value_or(false);
+  o.known({"gpus"});
+  o.finish();
+}
+
+void read_pools(const RowObject& row, InferenceRow& r) {
+  r.disaggregated = row.has("disaggregation");
+  if (!r.disaggregated) return;
+  const RowObject pools = row.object("disaggregation");
+  read_pool(pools.object("prefill"), r.prefill);
+  read_pool(pools.object("decode"), r.decode);
+  pools.finish();
+}
+
+/// Whether "speculative" states no more than a case expresses: no drafts, or drafts by MTP modules.
+bool is_plain_speculation(const std::string& said) { return said == "none" || said == "mtp"; }
+
 std::string read_figures(const RowObject& o, InferenceRow& r) {
   r.batch.block_size = o.positive("kv_block_size");
   for (const FigureKey& f : figure_keys()) {
@@ -170,10 +191,14 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
     r.hardware.power_limit_w = limit;
   row.known({"quality", "assumed", "container", "backend", "driver", "attention_kernel", "repeat_runs",
              "repeat_tpot_spread_pct", "avg_batch_size", "power_w", "energy_per_token_j", "ttft_reported_ms",
-             "tpot_reported_ms", "memory_note"});
+             "tpot_reported_ms", "memory_note", "attention_dp"});
+  read_pools(row, r);
+  r.speculative = row.said("speculative");
   r.other_keys += read_requests(row.object("batch"), r.batch);
   r.other_keys += read_figures(row.object("measured"), r);
-  r.other_keys += other_keys(row);
+  const std::string told = other_keys(row), speculation = fmt::format("speculative: {}; ", r.speculative);
+  const bool is_expressed = is_plain_speculation(r.speculative) && told.starts_with(speculation);
+  r.other_keys += is_expressed ? told.substr(speculation.size()) : told;
   return r;
 }
 

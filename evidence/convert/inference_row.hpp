@@ -41,6 +41,13 @@ struct InferenceBatch {
   std::string start;  ///< how clients start, in the source's words
 };
 
+/// Engines of disaggregated serving that do the same work.
+struct EnginePool {
+  Count tp = 1, ep = 1;
+  Count engines = 0;                  ///< 0: not stated
+  bool replicated_attention = false;  ///< whether attention is data-parallel over the `tp` ranks
+};
+
 struct InferenceRow {
   std::string id;
   std::string where;  ///< file, line and row, for messages
@@ -53,6 +60,9 @@ struct InferenceRow {
   std::optional<double> file_size_gib;   ///< size of the weights file
   InferenceHardware hardware;
   std::optional<Count> tp, pp, ep, dp;
+  bool disaggregated = false;
+  EnginePool prefill, decode;  ///< of disaggregated serving
+  std::string speculative;     ///< "mtp": drafts by MTP modules, without further details; "none"
   InferenceBatch batch;
   std::vector<std::pair<std::string, double>> measured;  ///< measured values by key, in the key's unit
   bool prefill_suspect = false;

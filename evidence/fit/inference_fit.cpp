@@ -15,8 +15,9 @@ namespace llmcalc {
 
 namespace {
 
+/// Runs with drafts or engines for prompts are predicted but not fitted: one source has them, without their settings.
 double figure_weight(const InferenceCase& c, const Figure& f) {
-  if (f.repeats || !f.doubt.empty()) return 0;
+  if (f.repeats || !f.doubt.empty() || c.drafts > 0 || c.prompt_pool) return 0;
   const double tier = c.head.quality == "A" ? 1 : c.head.quality == "C" ? 0.1 : 0.6;
   const bool burst = inference_class(c, f.quantity) == InferenceClass::first_token;
   return tier * (c.input_assumed ? 0.3 : 1) * (burst ? 0.3 : 1);

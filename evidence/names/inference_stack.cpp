@@ -91,6 +91,8 @@ std::optional<InferenceClass> class_of_figure(const InferenceCase& c, FigureKind
 
 std::optional<InferenceClass> inference_class(const InferenceCase& c, FigureKind quantity) {
   const std::optional<InferenceClass> kind = class_of_figure(c, quantity);
+  if (kind && (c.prompt_pool || c.drafts > 0))
+    return kind == InferenceClass::first_token ? InferenceClass::pooled_first : InferenceClass::pooled;
   return kind && c.input_assumed ? InferenceClass::assumed : kind;
 }
 

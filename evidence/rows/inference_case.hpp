@@ -56,12 +56,23 @@ struct Figure {
   std::string doubt;     ///< why the row casts doubt on the figure; empty: no doubt
 };
 
+/// Engines that only process prompts (serve/fleet/disaggregated.hpp).
+struct PromptPool {
+  Layout layout{};
+  Count engines = 1;
+  bool operator==(const PromptPool&) const = default;
+};
+
 struct InferenceCase {
   MeasurementHead head{};
   Arch arch{};
   Plan plan{};  ///< batch, prompt and generate are rounded; batch is per replica
   Layout layout{};
-  RowCluster on{};  ///< device and cluster
+  Count engines = 1;                        ///< number of engines with this layout
+  std::optional<PromptPool> prompt_pool{};  ///< if prompts have engines of their own
+  Count drafts = 0;                         ///< tokens drafted per sequence and pass by the plan's MTP modules
+  double acceptance = 0;                    ///< probability that a draft after accepted ones is accepted
+  RowCluster on{};                          ///< device and cluster
   EngineName engine{};
   BatchKind kind = BatchKind::fixed;
   ClientStart start = ClientStart::unstated;
@@ -87,6 +98,8 @@ struct InferenceCase {
   std::string skip{};  ///< if not empty, why the row cannot be expressed; the other members are then undefined
 
   const Cluster& cluster() const { return on.cluster(); }
+  /// Number of schedulers over which sequences in flight are spread: attention replicas of all engines that decode.
+  Count schedulers() const { return mul(replicas(layout), engines); }
 };
 
 }  // namespace llmcalc

@@ -30,6 +30,9 @@ void load_fields(Io& io, C& c) {
   io("length_ratio", c.length_ratio);
   io("requests", c.requests);
   io("nodes", c.nodes, Count{1});
+  io("engines", c.engines, Count{1});
+  io("drafts", c.drafts);
+  io("acceptance", c.acceptance);
 }
 
 template <typename Io, typename C>
@@ -78,6 +81,24 @@ json::Value inputs_of(const InferenceCase& c) {
   return v;
 }
 
+/// Inputs of the engines for prompts, and their number.
+json::Value prompt_pool_json(InferenceCase c) {
+  c.layout = c.prompt_pool->layout;
+  return {{"engines", c.prompt_pool->engines}, {"inputs", inputs_of(c)}};
+}
+
+void read_prompt_pool(const json::Object& row, InferenceCase& c) {
+  if (!row.has("prompt_pool")) return;
+  const json::Object pool = row.object("prompt_pool");
+  json::Value copy = row.value();
+  copy["inputs"] = pool.object("inputs").value();
+  MeasurementHead head = c.head;
+  const json::Object as_row(copy, row.where());
+  c.prompt_pool = PromptPool{read_measured_request(as_row, inference_parts_of_request, head).request.layout,
+                             pool.positive("engines")};
+  pool.refuse_unread();
+}
+
 void read_request(const json::Object& row, InferenceCase& c) {
   const auto [r, machine] = read_measured_request(row, inference_parts_of_request, c.head);
   c.arch = r.model.arch;
@@ -124,6 +145,7 @@ json::Value inference_measurement_json(const InferenceCase& c, const json::Value
     const Request usual = write_measured_request(v, c.head, request_of(c), c.on.like, inputs_of(c));
     io.object("engine", [&](auto& in) { engine_fields(in, c); });
     run_fields(io, c, usual.plan);
+    if (c.prompt_pool) v["prompt_pool"] = prompt_pool_json(c);
     v["measured"] = measured_json(c);
     if (json::Value doubts = doubts_json(c); !doubts.empty()) v["doubts"] = std::move(doubts);
   }
@@ -138,6 +160,7 @@ InferenceCase read_inference_measurement(const json::Object& row, const std::str
   FieldReader io(row);
   if (c.skip.empty()) {
     read_request(row, c);
+    read_prompt_pool(row, c);
     read_engine(row, c);
     run_fields(io, c, Plan(c.plan));
     inference_case_fields(io, c);

@@ -144,13 +144,20 @@ enum class InferenceClass : std::uint8_t {
   whole_batch,
   prefill,
   first_token,  ///< time to first token while other requests run
-  assumed       ///< any quantity with an assumed input that strongly affects it
+  assumed,      ///< any quantity with an assumed input that strongly affects it
+  pooled,       ///< any other quantity of servers with drafts, or with separate engines for prompts
+  pooled_first  ///< time to first token of such servers
 };
 template <>
-inline constexpr auto choices<InferenceClass> = std::array{
-    Choice{InferenceClass::decode, "decode"},           Choice{InferenceClass::served_decode, "decode under load"},
-    Choice{InferenceClass::whole_batch, "whole batch"}, Choice{InferenceClass::prefill, "prefill"},
-    Choice{InferenceClass::first_token, "first token"}, Choice{InferenceClass::assumed, "assumed input"}};
+inline constexpr auto choices<InferenceClass> =
+    std::array{Choice{InferenceClass::decode, "decode"},
+               Choice{InferenceClass::served_decode, "decode under load"},
+               Choice{InferenceClass::whole_batch, "whole batch"},
+               Choice{InferenceClass::prefill, "prefill"},
+               Choice{InferenceClass::first_token, "first token"},
+               Choice{InferenceClass::assumed, "assumed input"},
+               Choice{InferenceClass::pooled, "drafts or pools"},
+               Choice{InferenceClass::pooled_first, "first token of drafts or pools"}};
 
 /// The fitted estimator: presets/estimates/inference.json.
 using InferenceEstimator = Estimator<InferenceParameters, InferenceClass>;

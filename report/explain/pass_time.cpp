@@ -365,7 +365,7 @@ Formula pass_time(const Setting& s, const TimedPass& pass, bool bound) {
     f.expression = "max(" + step_flops_time(s, bound) + ", " + ratio("sum(n_i*M_i)", b) + ")";
   }
   f.terms = {own ? measured_operators(s, pass, Limited::either, bound) : step_terms(s, pass, bound)};
-  if (const Seconds loop = rates_of(s, bound || !s.estimated()).software.pass(s.plan().batch); loop.value > 0) {
+  if (const Seconds loop = rates_of(s, bound || !s.estimated()).software.pass(pass.step.sequences); loop.value > 0) {
     f.expression += " + t_loop";
     f.own.push_back({"t_loop", "non-overlapped engine loop overhead per pass, s", number_text(loop.value)});
   }

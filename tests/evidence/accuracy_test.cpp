@@ -82,7 +82,8 @@ TEST_CASE("every published row is predicted or skipped with a reason", "[accurac
   CHECK(mem.rows.size() + mem.skipped.size() == memories);
 
   std::size_t figures = 0;
-  for (const InferenceRow& row : test::inference_rows()) figures += row.measured.size();
+  for (const InferenceRow& row : test::inference_rows())
+    figures += inference_case(row, test::devices_once()).skip.empty() ? row.measured.size() : 1;
   const Accuracy& i = published_accuracy(AccuracyKind::inference);
   CHECK(i.rows.size() + i.skipped.size() == figures);
 }

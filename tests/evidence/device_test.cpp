@@ -182,5 +182,5 @@ TEST_CASE("every device in the published measurements has a preset", "[device]")
     INFO(name);
     CHECK(devices.find(name) != nullptr);
   }
-  CHECK(names.size() == 22 + 71);
+  CHECK(names.size() == 22 + 73);
 }

