@@ -41,4 +41,14 @@ OpList split_experts(const OpList& ops, const Layout& layout);
 /// parameters are summed over Group::expert_data, all other gradients over data and context ranks.
 constexpr bool is_divided_over_experts(const Op& op) { return op.component == Component::experts; }
 
+/// The layout of an inference engine with expert parallelism but without attention replicas: experts are sharded like
+/// the other matrices. Every rank has all tokens, so none are exchanged; a rank reads as many expert weights as a shard
+/// of every expert, and results are summed in the same all-reduce (vLLM, SGLang without an all-to-all backend,
+/// TensorRT-LLM without attention_dp). Not counted: experts of unequal load.
+constexpr Layout with_replicated_tokens(Layout l) {
+  l.ep = 1;
+  l.etp = 0;
+  return l;
+}
+
 }  // namespace llmcalc

@@ -1,12 +1,14 @@
 #include "evidence/convert/inference_ranks.hpp"
-#include "evidence/convert/cluster_words.hpp"
-#include "evidence/convert/engine_words.hpp"
-#include "evidence/convert/inference_row.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
+
+#include "calc/parallel/expert.hpp"
+#include "evidence/convert/cluster_words.hpp"
+#include "evidence/convert/engine_words.hpp"
+#include "evidence/convert/inference_row.hpp"
 
 namespace llmcalc {
 
@@ -84,15 +86,12 @@ void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout&
   split.tp /= split.dp;
 }
 
-/// Replaces expert parallelism without attention replicas by tensor parallelism of the experts: every rank has all
-/// tokens, reads as many expert weights and, without an all-to-all, results are summed in the same all-reduce (vLLM,
-/// SGLang without an all-to-all backend, TensorRT-LLM without attention_dp).
 void use_replicated_tokens(Layout& l, InferenceCase& c) {
   if (l.dp > 1 || l.ep == 1) return;
   c.assumed.push_back(fmt::format(
       "experts of {} ranks like experts sharded over tensor ranks: without attention replicas, no tokens are exchanged",
       l.ep));
-  l.ep = 1;
+  l = with_replicated_tokens(l);
 }
 
 /// Layout of one engine of a pool: with replicated attention, each expert is sharded across the ranks that remain after

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calc/links/route.hpp"
+#include "calc/parallel/expert.hpp"
 #include "presets/estimators/attending_layers.hpp"
 
 namespace llmcalc {
@@ -83,6 +84,7 @@ SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, con
 }
 
 Layout with_gathered_tokens(Layout layout, const Cluster& cluster) {
+  if (replicas(layout) == 1) return with_replicated_tokens(layout);
   const Count experts = ranks(layout, Group::expert);
   const Count over = nodes(route(cluster, layout, Group::expert));
   layout.once_per_rank = experts > 1 && over == 1;

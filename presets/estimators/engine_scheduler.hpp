@@ -15,7 +15,7 @@ SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, con
 /// The layout with vLLM's dispatch of tokens to experts on other ranks. Within a node, vLLM all-gathers the tokens of
 /// all ranks and reduce-scatters the results, so each token reaches a rank once for all of the rank's experts. Across
 /// nodes, a token is sent once to each node, and from there to its experts (DeepEP, github.com/deepseek-ai/DeepEP;
-/// all-gather rings send it the same number of times).
+/// all-gather rings send it the same number of times). Without attention replicas, no engine exchanges tokens.
 Layout with_gathered_tokens(Layout layout, const Cluster& cluster);
 
 }  // namespace llmcalc

@@ -71,3 +71,9 @@ TEST_CASE("an engine without rows in the fit has a wider interval and a note", "
   CHECK(prefill_width(unknown) > prefill_width(known));
   CHECK(unknown["notes"].dump().find("no published inference run used") != std::string::npos);
 }
+
+TEST_CASE("without attention replicas, experts on separate ranks exchange no tokens", "[serve][cli]") {
+  const std::string server = "qwen3-30b-a3b --hardware h100 --tp 4 --sp";
+  const auto each = [&](const char* layout) { return number(served(server + layout)["serving"]["tpot_s"], "mean"); };
+  CHECK(each(" --ep 4 --etp 1") == Approx(each("")).epsilon(1e-9));
+}

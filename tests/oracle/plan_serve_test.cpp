@@ -39,7 +39,7 @@ std::optional<Count> fewest(const std::string& question, Count ranks, Count most
 
 TEST_CASE("plan serve finds the fewest GPUs among all layouts and engine counts", "[oracle][serve]") {
   const std::vector<std::string> questions{
-      "llama-3.1-8b --hardware h100 --rate 100 --prompt 512 --generate 64 --num-requests 600 --slo-ttft 400ms "
+      "llama-3.1-8b --hardware h100 --rate 110 --prompt 512 --generate 64 --num-requests 600 --slo-ttft 400ms "
       "--slo-tpot 25ms",
       "llama-3.1-8b --hardware h100 --rate 5 --prompt 2048 --generate 64 --num-requests 300 --slo-tpot 8ms"};
   for (const std::string& q : questions) {

@@ -77,7 +77,8 @@ PassTimes times_of(const Request& r, const EngineLimits& limits, const std::opti
                         .drafts = r.plan.mtp > 0 ? r.serving.draft_tokens : 0,
                         .adapters = r.serving.adapters};
   const Cluster& cluster = asked.hardware->cluster;
-  const Layout layout = is_vllm(r) ? with_gathered_tokens(r.layout, cluster) : r.layout;
+  const bool gathers = is_vllm(r) || replicas(r.layout) == 1;
+  const Layout layout = gathers ? with_gathered_tokens(r.layout, cluster) : r.layout;
   const auto of = [&](const Arch& arch, const PassSizes& s) { return pass_times(arch, r.plan, layout, cluster, s); };
   PassTimes t = of(r.model.arch, sizes);
   if (r.engine) t.request = ticks(request_seconds(inference_estimator().parameters, *r.engine->inference));
