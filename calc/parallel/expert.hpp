@@ -41,6 +41,12 @@ OpList split_experts(const OpList& ops, const Layout& layout);
 /// parameters are summed over Group::expert_data, all other gradients over data and context ranks.
 constexpr bool is_divided_over_experts(const Op& op) { return op.component == Component::experts; }
 
+/// Whether an inference engine has expert parallelism but no attention replicas, and holds every expert once.
+inline bool replicates_tokens(const Layout& l) {
+  return replicas(l) == 1 && ranks(l, Group::expert) > 1 &&
+         mul(ranks(l, Group::expert), ranks(l, Group::expert_tensor)) == ranks(l, Group::tensor);
+}
+
 /// The layout of an inference engine with expert parallelism but without attention replicas: experts are sharded like
 /// the other matrices. Every rank has all tokens, so none are exchanged; a rank reads as many expert weights as a shard
 /// of every expert, and results are summed in the same all-reduce (vLLM, SGLang without an all-to-all backend,

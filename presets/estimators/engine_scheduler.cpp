@@ -84,7 +84,7 @@ SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, con
 }
 
 Layout with_gathered_tokens(Layout layout, const Cluster& cluster) {
-  if (replicas(layout) == 1) return with_replicated_tokens(layout);
+  if (replicates_tokens(layout)) return with_replicated_tokens(layout);
   const Count experts = ranks(layout, Group::expert);
   const Count over = nodes(route(cluster, layout, Group::expert));
   layout.once_per_rank = experts > 1 && over == 1;

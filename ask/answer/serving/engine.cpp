@@ -10,6 +10,7 @@
 #include "ask/request/serving_inputs.hpp"
 #include "ask/request/software.hpp"
 #include "calc/memory.hpp"
+#include "calc/parallel/expert.hpp"
 #include "calc/parameters.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 #include "presets/estimators/engine_scheduler.hpp"
@@ -77,7 +78,7 @@ PassTimes times_of(const Request& r, const EngineLimits& limits, const std::opti
                         .drafts = r.plan.mtp > 0 ? r.serving.draft_tokens : 0,
                         .adapters = r.serving.adapters};
   const Cluster& cluster = asked.hardware->cluster;
-  const bool gathers = is_vllm(r) || replicas(r.layout) == 1;
+  const bool gathers = is_vllm(r) || replicates_tokens(r.layout);
   const Layout layout = gathers ? with_gathered_tokens(r.layout, cluster) : r.layout;
   const auto of = [&](const Arch& arch, const PassSizes& s) { return pass_times(arch, r.plan, layout, cluster, s); };
   PassTimes t = of(r.model.arch, sizes);
