@@ -21,17 +21,11 @@ bool is_past_explosion(const std::string& notes, const InferenceRow& row) {
   return std::regex_search(notes, found, pattern) && row.batch.batch.value_or(0) > leading_real(found[1]);
 }
 
-std::optional<double> measured(const InferenceRow& row, std::string_view key) {
-  for (const auto& [name, value] : row.measured)
-    if (name == key) return value;
-  return std::nullopt;
-}
-
 /// Whether the output rate of a closed loop differs by more than a third from its clients' tokens in flight over their
 /// times (Little's law). Some dashboards give the rate of the decoding devices times all devices.
 bool contradicts_latencies(const InferenceRow& row) {
-  const auto rate = measured(row, "output_tok_s"), each = measured(row, "tpot_ms");
-  const auto mean = measured(row, "ttft_ms"), first = mean ? mean : measured(row, "ttft_p50_ms");
+  const auto rate = row.measured_at("output_tok_s"), each = row.measured_at("tpot_ms");
+  const auto mean = row.measured_at("ttft_ms"), first = mean ? mean : row.measured_at("ttft_p50_ms");
   const InferenceBatch& b = row.batch;
   if (!row.disaggregated || !rate || !each || !first || !b.batch || !b.output_len) return false;
   const double seconds = (*first + *each * (*b.output_len - 1)) / 1e3,

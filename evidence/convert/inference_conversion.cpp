@@ -201,18 +201,12 @@ void use_batch(const InferenceRow& row, InferenceCase& c) {
   c.plan.memory_utilization = b.gpu_memory_utilization.value_or(0.9);
 }
 
-double measured_or_nan(const InferenceRow& row, std::string_view key) {
-  const auto found =
-      std::find_if(row.measured.begin(), row.measured.end(), [&](const auto& m) { return m.first == key; });
-  return found == row.measured.end() ? std::nan("") : found->second;
-}
-
 /// Sum in GiB of the memory terms logged at start-up, including the cache, which takes up all remaining memory. NaN
 /// if a term is not stated.
 double sum_of_terms(const InferenceRow& row) {
   double all = 0;
   for (const char* key : {"weights_gib_per_gpu", "activation_gib_per_gpu", "non_torch_gib_per_gpu", "kv_gib_per_gpu"})
-    all += measured_or_nan(row, key);
+    all += row.measured_at(key).value_or(std::nan(""));
   return all;
 }
 
@@ -253,10 +247,6 @@ Count limit_of(const InferenceRow& row, InferenceCase& c, const std::optional<Co
   return usual;
 }
 
-bool row_has(const InferenceRow& row, std::string_view key) {
-  return std::any_of(row.measured.begin(), row.measured.end(), [&](const auto& m) { return m.first == key; });
-}
-
 void use_limits(const InferenceRow& row, InferenceCase& c) {
   const InferenceBatch& b = row.batch;
   const auto version = c.engine.name == "vllm" ? minor_version(c.engine.version) : std::nullopt;
@@ -267,7 +257,7 @@ void use_limits(const InferenceRow& row, InferenceCase& c) {
   c.limits.block_tokens = b.block_size.value_or(usual.block_tokens);
   use_granted_share(row, c);
   c.granted = granted_by(row, c);
-  if (!b.block_size && has_figure(row, FigureKind::cache_tokens) && row_has(row, "kv_blocks"))
+  if (!b.block_size && has_figure(row, FigureKind::cache_tokens) && row.measured_at("kv_blocks"))
     weigh(c, fmt::format("blocks of {} tokens: the row does not state \"kv_block_size\"", c.limits.block_tokens));
   if (c.kind == BatchKind::capacity && c.engine.name == "vllm" && c.engine.version.empty())
     c.assumed.push_back("the latest vLLM: the row does not state the version");
@@ -308,7 +298,7 @@ std::string queue_doubt(FigureKind q, const InferenceCase& c) {
 }
 
 void note_doubts(const InferenceRow& row, InferenceCase& c) {
-  if (row_has(row, "ms_per_token_per_batch_item") && c.batch > 1)
+  if (row.measured_at("ms_per_token_per_batch_item") && c.batch > 1)
     weigh(c,
           fmt::format("\"ms_per_token_per_batch_item\" is interpreted as the step time divided by its {:g} sequences",
                       c.batch));
@@ -326,22 +316,6 @@ void note_doubts(const InferenceRow& row, InferenceCase& c) {
 std::string not_said(const InferenceRow& row) {
   if (!kind_called(lower(row.batch.kind))) return fmt::format("unknown kind of batch {}", in_quotes(row.batch.kind));
   return beyond_decoding(row);
-}
-
-/// Drafts per pass, and their acceptance, of rows that state only that MTP modules draft: two, as between one and three
-/// in recipes; DeepSeek-V3 (arXiv:2412.19437, 5.4.3) accepts 85 to 90 % of first drafts.
-constexpr Count usual_drafts = 2;
-constexpr double usual_acceptance = 0.8;
-
-/// Sets MTP modules as in DeepSeek-V3 that draft tokens.
-void use_drafts(const InferenceRow& row, InferenceCase& c) {
-  if (row.speculative != "mtp") return;
-  c.plan.mtp = 1;
-  c.arch.mtp = {.modules = 1, .mixer_of = c.arch.layers - 1, .mlp_of = c.arch.layers - 1, .own_norm = true};
-  c.drafts = usual_drafts;
-  c.acceptance = usual_acceptance;
-  weigh(c, fmt::format("{} drafts per pass by an MTP module, each accepted with probability {}: the row states neither",
-                       c.drafts, c.acceptance));
 }
 
 void use_row_model(const InferenceRow& row, InferenceCase& c) {

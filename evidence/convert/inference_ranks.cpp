@@ -86,6 +86,7 @@ void use_replicated_attention(const InferenceRow& row, InferenceCase& c, Layout&
   split.tp /= split.dp;
 }
 
+/// Replaces expert parallelism that exchanges no tokens by tensor parallelism of the experts, and notes it.
 void use_replicated_tokens(Layout& l, InferenceCase& c) {
   if (l.dp > 1 || l.ep == 1) return;
   c.assumed.push_back(fmt::format(

@@ -44,12 +44,18 @@ void read_arch(const RowObject& o, InferenceModel& m) {
   o.finish();
 }
 
+/// Whether "speculative" states no more than a case expresses: no drafts, or drafts by MTP modules.
+bool is_plain_speculation(std::string_view key, const std::string& said) {
+  return key == "speculative" && (said == "none" || said == "mtp");
+}
+
 /// Text of the keys for work beyond plain decoding and of all unknown keys.
 std::string other_keys(const RowObject& o) {
   std::string told;
   for (const char* key : {"mtp", "speculative", "speculative_decoding", "speculative_config", "num_speculative_tokens",
                           "draft_model", "disaggregated", "cpu_offload_gb", "prefix_hit_rate", "enforce_eager"})
-    if (const std::string value = o.said(key); !value.empty()) told += fmt::format("{}: {}; ", key, value);
+    if (const std::string value = o.said(key); !value.empty() && !is_plain_speculation(key, value))
+      told += fmt::format("{}: {}; ", key, value);
   return told + o.finish();
 }
 
@@ -136,9 +142,6 @@ void read_pools(const RowObject& row, InferenceRow& r) {
   pools.finish();
 }
 
-/// Whether "speculative" states no more than a case expresses: no drafts, or drafts by MTP modules.
-bool is_plain_speculation(const std::string& said) { return said == "none" || said == "mtp"; }
-
 std::string read_figures(const RowObject& o, InferenceRow& r) {
   r.batch.block_size = o.positive("kv_block_size");
   for (const FigureKey& f : figure_keys()) {
@@ -196,9 +199,7 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   r.speculative = row.said("speculative");
   r.other_keys += read_requests(row.object("batch"), r.batch);
   r.other_keys += read_figures(row.object("measured"), r);
-  const std::string told = other_keys(row), speculation = fmt::format("speculative: {}; ", r.speculative);
-  const bool is_expressed = is_plain_speculation(r.speculative) && told.starts_with(speculation);
-  r.other_keys += is_expressed ? told.substr(speculation.size()) : told;
+  r.other_keys += other_keys(row);
   return r;
 }
 

@@ -66,6 +66,13 @@ struct InferenceRow {
   InferenceBatch batch;
   std::vector<std::pair<std::string, double>> measured;  ///< measured values by key, in the key's unit
   bool prefill_suspect = false;
+
+  /// Measured value under a key, in the key's unit.
+  std::optional<double> measured_at(std::string_view key) const {
+    for (const auto& [name, value] : measured)
+      if (name == key) return value;
+    return std::nullopt;
+  }
 };
 
 /// Reads a row, except for its id. Throws InputError.

@@ -22,4 +22,9 @@ struct RowArch {
 RowArch arch_of(const TrainingRow& row);
 RowArch arch_of(const InferenceRow& row);
 
+/// MTP modules as in DeepSeek-V3: each has a layer like the model's last one and a norm of its own.
+constexpr Mtp modules_like_last_layer(const Arch& arch, Count modules) {
+  return {.modules = modules, .mixer_of = arch.layers - 1, .mlp_of = arch.layers - 1, .own_norm = true};
+}
+
 }  // namespace llmcalc

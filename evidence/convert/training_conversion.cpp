@@ -287,7 +287,7 @@ void describe(const TrainingRow& row, TrainingCase& c) {
 void use_modules(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.mtp = further_tokens(row).value_or(0);
   if (c.plan.mtp == 0) return;
-  c.arch.mtp = {.modules = c.plan.mtp, .mixer_of = c.arch.layers - 1, .mlp_of = c.arch.layers - 1, .own_norm = true};
+  c.arch.mtp = modules_like_last_layer(c.arch, c.plan.mtp);
   assumed.note(
       fmt::format("{}, each with a layer like the model's last one, sharing the model's embedding table and head",
                   c.plan.mtp == 1 ? "an MTP module" : fmt::format("{} MTP modules", c.plan.mtp)));

@@ -269,14 +269,11 @@ void use_states(const TrainingRow& row, const Stack& stack, Plan& plan, Assumpti
   const bool said_wide = is_said(text, "fp32 gradient") || is_said(text, "accumulated in fp32");
   const bool said_narrow = is_said(text, "accumulated in fp16") || is_said(notes, "bf16 gradient reduction");
   const bool megatron_half = stack.name.starts_with("megatron") && is_said(text, "fp16");
-  if (!said_wide && (pure || said_narrow || megatron_half)) {
-    plan.gradient_bytes = 2;
-  } else if (!said_wide && is_performance_script(row, stack)) {
-    plan.gradient_bytes = 2;
+  const bool narrow = pure || said_narrow || megatron_half, script = is_performance_script(row, stack);
+  if (!said_wide && (narrow || script)) plan.gradient_bytes = 2;
+  if (!said_wide && script && !narrow)
     assumed.note("gradients reduced in 16 bits, as the performance scripts of the stack set");
-  }
-  if (is_performance_script(row, stack) && plan.precision == *dtype("fp8") && !trains_adapters(row))
-    plan.weight_precision = plan.precision;
+  if (script && plan.precision == *dtype("fp8") && !trains_adapters(row)) plan.weight_precision = plan.precision;
   const std::string optimizer = lower(row.optimizer) + (is_said(notes, "8-bit adam") ? "8bit" : "");
   for (const auto& [word, which] : {std::pair{"8bit", Optimizer::adam8bit},
                                     {"8-bit", Optimizer::adam8bit},
