@@ -40,6 +40,7 @@ RequestTraffic clients_of(const InferenceCase& c) {
   };
   RequestTraffic t;
   t.users = static_cast<Count>(clients);
+  t.start = c.start.value_or(ClientStart::together);
   for (std::size_t i = 0; static_cast<double>(i) < std::clamp(n, 1.0, most_simulated(c, clients)); ++i) {
     ServerRequest r;
     r.prompt = drawn(c.prompt, spread_evenly(i));
@@ -47,32 +48,6 @@ RequestTraffic clients_of(const InferenceCase& c) {
     t.requests.push_back(r);
   }
   return t;
-}
-
-/// Delays the first requests of the clients by equal parts of a request's time, so that the clients end at different
-/// times.
-RequestTraffic spread_over(RequestTraffic t, Seconds request) {
-  RequestTraffic later = {{}, t.users};
-  Count i = 0;
-  for (ServerRequest r : t.requests) {
-    if (i < t.users) r.at = static_cast<double>(i) / static_cast<double>(t.users) * request;
-    later.requests.push_back(r);
-    ++i;
-  }
-  return later;
-}
-
-/// Delays the first pass of a closed loop: the first request of every client waits longer, and everything after it
-/// shifts. A single client has no delay, since benchmarks send a request before they measure.
-void delay_first_wave(ServerRun& run, Count users, Ticks delay) {
-  if (users < 2) return;
-  const std::size_t first = std::min(run.answers.size(), static_cast<std::size_t>(users));
-  for (std::size_t i = 0; i < run.answers.size(); ++i)
-    if (i < first)
-      run.answers.set_first(i, run.answers.first(i) + delay);
-    else
-      run.answers.set_sent(i, run.answers.sent(i) + delay);
-  run.end += delay;
 }
 
 Count longest_request(const RequestTraffic& traffic) {
@@ -156,11 +131,11 @@ ServedTimes times_served(const InferenceCase& c, const InferenceStack& stack, co
                          const ServedOverhead& overhead) {
   RequestTraffic traffic = clients_of(c);
   const Engines engines(c, stack, cluster, overhead, traffic);
-  if (c.start == ClientStart::spread)
-    traffic = spread_over(traffic, served(engines.run(traffic), traffic, 1).latency.mean);
-  ServerRun run = engines.run(traffic);
-  if (c.kind == BatchKind::concurrency && c.start != ClientStart::spread)
-    delay_first_wave(run, traffic.users, ticks(overhead.first_wave));
+  if (traffic.start == ClientStart::spread)
+    spread_starts(traffic, served(engines.run(traffic), traffic, 1).latency.mean);
+  else if (c.kind == BatchKind::concurrency)
+    hold_first_wave(traffic, overhead.first_wave);
+  const ServerRun run = engines.run(traffic);
   const Served s = served(run, traffic, 1);
   ServedTimes t;
   t.first_token = s.first_token;

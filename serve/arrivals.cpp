@@ -5,12 +5,13 @@
 namespace llmcalc {
 
 Arrivals::Arrivals(const RequestTraffic& traffic)
-    : requests_(traffic.requests), closed_(traffic.users > 0), to_begin_(traffic.users) {
+    : requests_(traffic.requests), closed_(traffic.users > 0), to_begin_(traffic.users), held_(traffic.held) {
   link_waiting();
   skip_waiting();
   if (!closed_) return;
   for (; to_begin_ > 0 && next_ < requests_.size(); --to_begin_, ++next_, skip_waiting())
-    due_.push({ticks(requests_.at(next_)), next_});
+    due_.push({ticks(requests_.at(next_)) + held_, next_});
+  begun_ = next_;
 }
 
 /// Builds the lists of requests that wait for an answer, if there are such requests.

@@ -239,7 +239,7 @@ CountedAnswers counted(const ServerRun& run, const RequestList& requests, const 
 
 /// The answers from which rates are computed. `answered`: number of answered requests, at least one.
 CountedAnswers counted(const ServerRun& run, const RequestTraffic& traffic, const Slo& slo, Count answered) {
-  if (traffic.users > 0) {
+  if (traffic.users > 0 && traffic.start == ClientStart::spread) {
     const RunWindow s = while_all_ask(run, traffic);
     CountedAnswers some = counted(run, traffic.requests, slo, s);
     some.busy = Seconds(integral(run.timeline.samples(), seconds(s.from), seconds(s.to), &Sample::busy));

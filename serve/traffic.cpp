@@ -73,6 +73,16 @@ double mean(const Distribution& d) {
   return sum / all;
 }
 
+void spread_starts(RequestTraffic& t, Seconds cycle, double offset) {
+  const std::size_t n = std::min(t.requests.size(), static_cast<std::size_t>(t.users));
+  for (std::size_t i = 0; i < n; ++i)
+    t.requests.set_at(i, Seconds(cycle.value * (static_cast<double>(i) + offset) / static_cast<double>(t.users)));
+}
+
+void hold_first_wave(RequestTraffic& t, Seconds delay) {
+  if (t.users > 1 && t.start == ClientStart::together) t.held = ticks(delay);
+}
+
 RequestTraffic open_traffic(const OpenTraffic& t) {
   Random random(t.seed);
   RequestTraffic all;

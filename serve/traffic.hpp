@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calc/choice.hpp"
+#include "serve/client_start.hpp"
 #include "serve/random.hpp"
 #include "serve/request_list.hpp"
 
@@ -19,7 +20,15 @@ namespace llmcalc {
 struct RequestTraffic {
   RequestList requests;
   Count users = 0;
+  ClientStart start = ClientStart::spread;  ///< if the users start together, the whole run counts (CountedAnswers)
+  Ticks held = 0;  ///< time that the first request of each user waits before the engine receives it
 };
+/// Starts the users of a closed loop at even intervals over `cycle`, the time from one request of a user to the next.
+/// `offset`: start of the first user, as a fraction of an interval.
+void spread_starts(RequestTraffic& t, Seconds cycle, double offset = 0);
+/// Holds back the first request of each user if several users start together. A single user does not wait, since
+/// benchmarks send a request before they measure.
+void hold_first_wave(RequestTraffic& t, Seconds delay);
 
 /// A distribution of times or lengths. A drawn length is rounded to whole tokens, at least 1.
 struct Distribution {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calc/units.hpp"
+#include "serve/client_start.hpp"
 #include "serve/fleet/fleet.hpp"
 
 namespace llmcalc {
@@ -24,8 +25,9 @@ struct ServingInputs {
   // traffic: one of rate, users and log
   std::optional<double> rate;  ///< requests per second
   std::optional<Count> users;
-  std::string log;                  ///< path of a log file (ask/answer/serving/request_log.hpp)
-  Seconds think{};                  ///< time between an answer and the user's next request
+  ClientStart start = ClientStart::spread;  ///< of the users
+  std::string log;                          ///< path of a log file (ask/answer/serving/request_log.hpp)
+  Seconds think{};                          ///< time between an answer and the user's next request
   double arrival_variation = 1;     ///< coefficient of variation of the times between requests: 1 Poisson, 0 constant
   double length_variation = 0;      ///< variation of prompt and answer lengths, log-normal; 0: constant
   std::string lengths;              ///< file with lengths and their weights, instead of a distribution

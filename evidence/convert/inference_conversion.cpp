@@ -53,11 +53,12 @@ HardwareSaid accelerator_said(const InferenceRow& row) {
           .cores = h.gpu_cores};
 }
 
-/// How the clients start, from the row's words.
-ClientStart start_called(const std::string& said) {
+/// How the clients start, from the row's words; absent if unstated.
+std::optional<ClientStart> start_called(const std::string& said) {
   const Words words(said);
   if (words.affirms_any({"steady state", "steady", "spread", "staggered"})) return ClientStart::spread;
-  return words.affirms_any({"at once", "together", "request rate inf"}) ? ClientStart::together : ClientStart::unstated;
+  if (words.affirms_any({"at once", "together", "request rate inf"})) return ClientStart::together;
+  return std::nullopt;
 }
 
 std::optional<BatchKind> kind_called(const std::string& said) {

@@ -11,6 +11,7 @@
 #include "evidence/rows/figure.hpp"
 #include "evidence/rows/measurement_head.hpp"
 #include "evidence/rows/row_cluster.hpp"
+#include "serve/client_start.hpp"
 #include "serve/engine_memory.hpp"
 
 namespace llmcalc {
@@ -29,18 +30,6 @@ inline constexpr auto choices<BatchKind> =
     std::array{Choice{BatchKind::fixed, "static"}, Choice{BatchKind::concurrency, "concurrency"},
                Choice{BatchKind::max_inflight, "max-inflight"}, Choice{BatchKind::capacity, "capacity"},
                Choice{BatchKind::throughput, "throughput"}};
-
-/// How the clients of a closed loop start.
-enum class ClientStart : std::uint8_t {
-  unstated,  ///< simulated like `together`
-  together,  ///< all at once, as in benchmarks
-  spread     ///< at different times, so that their requests end at different times: the steady state of many users
-};
-
-template <>
-inline constexpr auto choices<ClientStart> =
-    std::array{Choice{ClientStart::unstated, "unstated"}, Choice{ClientStart::together, "together"},
-               Choice{ClientStart::spread, "spread"}};
 
 /// A measured value.
 struct Figure {
@@ -75,7 +64,7 @@ struct InferenceCase {
   RowCluster on{};                          ///< device and cluster
   EngineName engine{};
   BatchKind kind = BatchKind::fixed;
-  ClientStart start = ClientStart::unstated;
+  std::optional<ClientStart> start{};    ///< clients of a closed loop; absent: unstated, simulated as together
   double batch = 1;                      ///< sequences in flight, or clients, over all replicas
   double prompt = 0;                     ///< mean prompt tokens
   double generate = 0;                   ///< mean generated tokens

@@ -19,7 +19,7 @@ namespace {
 template <typename Io, typename C>
 void load_fields(Io& io, C& c) {
   io("kind", c.kind, BatchKind::fixed);
-  io("start", c.start, ClientStart::unstated);
+  io("start", c.start);
   io("batch", c.batch, static_cast<double>(c.plan.batch));
   io("prompt", c.prompt, static_cast<double>(c.plan.prompt));
   io("generate", c.generate, static_cast<double>(c.plan.generate));

@@ -61,7 +61,7 @@ void FleetLoop::give(Pool& pool, RequestId id, Ticks now, const Progress& progre
 
 void FleetLoop::arrive(Ticks now) {
   const RequestId id = arrivals_.pop();
-  run_.answers.set_sent(id, now);
+  run_.answers.set_sent(id, now - arrivals_.held(id));
   give(pools_.front(), id, now, {});
 }
 

@@ -42,6 +42,30 @@ TEST_CASE("with burstier arrivals the first token takes longer", "[serve][cli]")
   CHECK(wait("poisson") < wait("gamma:3"));
 }
 
+TEST_CASE("users who start together wait longer for their first tokens, and all their requests count", "[serve][cli]") {
+  const auto served = [](const std::string& start) {
+    return test::ask("serve llama-3.1-8b --hardware h100 --users 64 --prompt 500 --generate 100" + start)["serving"];
+  };
+  const json::Value together = served(" --start together"), apart = served("");
+  CHECK(together["requests"] == 640);
+  CHECK(together["counted_requests"] == 640);
+  CHECK(together["ttft_s"]["mean"] > 2 * apart["ttft_s"]["mean"].get<double>());
+  CHECK(together["throughput_out_tok_s"] < apart["throughput_out_tok_s"]);
+}
+
+TEST_CASE("a single user who starts together with nobody waits for no first wave", "[serve][cli]") {
+  const auto first = [](const std::string& start) {
+    return test::ask(llama + "--users 1" + start)["serving"]["ttft_s"]["mean"];
+  };
+  CHECK(first(" --start together") == first(" --start spread"));
+}
+
+TEST_CASE("--start needs users and a known word", "[serve][cli]") {
+  test::refused("serve llama-3.1-8b --hardware h100 --rate 3 --start together",
+                "--start has no effect without --users; add --users, or omit --start");
+  test::refused(llama + "--users 3 --start tgether", "--start: expected together or spread, got \"tgether\"");
+}
+
 TEST_CASE("users who think longer send fewer requests", "[serve][cli]") {
   const auto rate = [](const std::string& options) {
     return test::ask(llama + "--users 8 " + options)["serving"]["throughput_req_s"].get<double>();

@@ -110,10 +110,10 @@ TEST_CASE("a prompt after a cached context and its whole answer attend to that c
 TEST_CASE("clients start together or spread in time, as the source states", "[inference-reading]") {
   InferenceRow row = row_of("vLLM 0.11", R"({"kind": "concurrency", "batch": 8, "input_len": 100, "output_len": 50})",
                             R"({"itl_p50_ms": 8})");
-  for (const auto& [words, start] :
-       {std::pair{"all clients at once (request rate inf, at most batch in flight)", ClientStart::together},
-        {"steady state: the running batch is kept at max_num_seqs", ClientStart::spread},
-        {"", ClientStart::unstated}}) {
+  for (const auto& [words, start] : {std::pair{"all clients at once (request rate inf, at most batch in flight)",
+                                               std::optional(ClientStart::together)},
+                                     {"steady state: the running batch is kept at max_num_seqs", ClientStart::spread},
+                                     {"", std::nullopt}}) {
     row.batch.start = words;
     CHECK(read(row).start == start);
   }

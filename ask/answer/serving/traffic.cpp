@@ -91,10 +91,11 @@ double request_time(const Request& r, const ServingEngine& e, Count n) {
 
 /// Enough requests to estimate the 99.9th percentile and to make the initial state negligible.
 Count simulated_requests(const Request& r, const ServingEngine& e) {
-  constexpr Count usual = 10'000, most = 1'000'000, rounds = 20;
+  constexpr Count usual = 10'000, most = 1'000'000, rounds = 20, benchmark_rounds = 10;
   const ServingInputs& v = r.serving;
   if (v.requests) return *v.requests;
   if (v.duration) return std::max<Count>(1, static_cast<Count>(std::min(v.duration->value * *v.rate, 1e9)));
+  if (v.users && v.start == ClientStart::together) return mul(benchmark_rounds, *v.users);
   const double in_progress = v.users ? real(*v.users) : *v.rate * request_time(r, e, 1);
   return std::clamp(static_cast<Count>(std::min(real(rounds) * in_progress, real(most))), usual, most);
 }
@@ -106,16 +107,21 @@ Count simulated_requests(const Request& r, const ServingEngine& e) {
 void spread_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
   const Count users = *r.serving.users, each = ceil_div(users, mul(serving_engines(r), e.rules.ranks));
   const double think = r.serving.think.value, all = request_time(r, e, std::min(each, e.limits.sequences)) + think;
-  const double middle = think > 0 ? 0.5 : 0;
+  spread_starts(t, Seconds(all), think > 0 ? 0.5 : 0);
+  if (think == 0) return;
   Random random(
       ~static_cast<std::uint64_t>(r.serving.seed));  // independent of the random numbers that draw the lengths
   std::vector<Seconds> at;
-  for (std::size_t i = 0; i < std::min(t.requests.size(), static_cast<std::size_t>(users)); ++i) {
-    const double moment = all * (static_cast<double>(i) + middle) / real(users);
-    at.emplace_back(std::max(0.0, moment - think) + think * exponential(random));
-  }
+  for (std::size_t i = 0; i < std::min(t.requests.size(), static_cast<std::size_t>(users)); ++i)
+    at.emplace_back(std::max(0.0, t.requests.at(i).value - think) + think * exponential(random));
   std::sort(at.begin(), at.end());
   for (std::size_t i = 0; i < at.size(); ++i) t.requests.set_at(i, at[i]);
+}
+
+void start_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
+  t.start = r.serving.start;
+  if (t.start == ClientStart::spread) return spread_users(t, r, e);
+  if (r.engine) hold_first_wave(t, first_wave_seconds(inference_estimator().parameters, *r.engine->inference));
 }
 
 RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e, const std::function<bool()>& goes_on) {
@@ -132,7 +138,7 @@ RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e, const std
                                        .prefix_tokens = v.shared_prefix,
                                        .seed = static_cast<std::uint64_t>(v.seed),
                                        .goes_on = goes_on});
-    spread_users(t, r, e);
+    start_users(t, r, e);
     return t;
   }
   return open_traffic({.count = ceil_div(n, v.turns),

@@ -78,6 +78,10 @@ constexpr std::array traffic_rows{
     Option{"--rate", "R", "requests per second", common, serving, "", "", of_server<&V::rate, read_request_rate>},
     Option{"--users", "N", "concurrent users, instead of --rate; each sends its next request after receiving an answer",
            common, serving, "", "", of_server<&V::users, parse_positive>},
+    Option{"--start", choice_names<ClientStart>,
+           "start of the users: at once, as in benchmarks, or at different times, as people do; together: sends 10 "
+           "requests per user unless --num-requests is set, and averages over all of them [spread]",
+           !common, simulated, "--users", "", unusual<&V::start, read_choice<ClientStart>>},
     Option{
         "--requests", "FILE",
         "request log, instead of --rate and --users: JSONL or CSV with arrival (s), prompt, generated (tokens); "
