@@ -142,11 +142,15 @@ std::string energy_text(const TrainingAnswer& a) {
   return human_text(Quantity(*w.energy_kwh), Unit::kilowatt_hours) + co2;
 }
 
-/// The number of GPUs that meets the deadline: "330 to finish in 10 days: global batch scaled with the replicas,
-/// 7.637 days".
-std::string gpus_text(const GpusForDays& found, double days) {
-  const std::string number = found.gpus ? fmt::format("{} to finish", *found.gpus) : "no number finishes";
-  return fmt::format("{} in {:g} days: {}", number, days, found.note);
+/// The number of GPUs that meets the deadline: "330 to finish in 10 days (260 to 420): global batch scaled with the
+/// replicas, 7.637 days".
+std::string gpus_text(const WholeTraining& w, double days) {
+  const std::string number = w.gpus->gpus ? fmt::format("{} to finish", *w.gpus->gpus) : "no number finishes";
+  std::string ends;
+  if (w.gpus_low && w.interval)
+    ends = w.gpus_high ? fmt::format(" ({} to {})", *w.gpus_low, *w.gpus_high)
+                       : fmt::format(" ({}, or more than the batch allows)", *w.gpus_low);
+  return fmt::format("{} in {:g} days{}: {}", number, days, ends, w.gpus->note);
 }
 
 /// The main bottleneck: "compute, 93.1 % of the step".
@@ -247,7 +251,7 @@ void add_train_verdict(const TrainingAnswer& a, Report& report, std::string_view
   if (!a.run().possible || !a.run().whole) return;
   lines.add("run", run_text(*a.run().whole));
   if (const std::string energy = energy_text(a); !energy.empty()) lines.add("energy", energy);
-  if (a.run().whole->gpus) lines.add("GPUs", gpus_text(*a.run().whole->gpus, *a.request().run.days));
+  if (a.run().whole->gpus) lines.add("GPUs", gpus_text(*a.run().whole, *a.request().run.days));
 }
 
 void add_infer_verdict(const InferenceAnswer& a, Report& report, std::string_view about) {

@@ -40,16 +40,25 @@ bool is_new_to_fit(const Request& r) {
   return !known;
 }
 
+namespace {
+/// The class of a figure that drafts or separate pools affect. A prompt alone is affected by neither.
+InferenceClass pooled_class(InferenceClass kind) {
+  if (kind == InferenceClass::prefill) return kind;
+  return kind == InferenceClass::first_token ? InferenceClass::pooled_first : InferenceClass::pooled;
+}
+}  // namespace
+
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind) {
   if (!r.engine || has_stated_efficiency(r) || r.plan.overlap) return std::nullopt;
-  if (r.serving.draft_tokens > 0 || r.serving.pools) return std::nullopt;
   const InferenceEstimator& e = inference_estimator();
+  const bool pooled = r.serving.draft_tokens > 0 || r.serving.pools;
+  if (pooled) kind = pooled_class(kind);
   EstimateInterval i = has_operators_of_engine(r) ? e.interval_once_measured(kind)
                        : is_new_to_fit(r)         ? e.interval_of_new(kind)
                                                   : e.interval(kind);
   if (const EstimateInterval& wide = e.interval(InferenceClass::assumed); has_assumed_host(r) && wide.factor > i.factor)
     i = wide;
-  return i.known() ? std::optional(i) : std::nullopt;
+  return i.known() || (pooled && i.families > 0) ? std::optional(i) : std::nullopt;
 }
 
 }  // namespace llmcalc

@@ -10,6 +10,14 @@
 
 namespace llmcalc {
 
+/// The ends of an interval as multiples of the estimate.
+struct RelativeInterval {
+  double low = 1, high = 1;
+  bool is_exact() const { return low == 1 && high == 1; }
+  /// The interval of the reciprocal: of a price, from that of a throughput.
+  RelativeInterval inverse() const { return {1 / high, 1 / low}; }
+};
+
 /// Class and interval of the training estimate. There is no interval without software, or if the user specifies an
 /// efficiency or the overlap.
 EstimateClass class_of(const Request& r);

@@ -48,12 +48,25 @@ void add_energy(const Request& r, WholeTraining& w) {
   if (r.run.co2) w.co2_kg = co2_kg(*w.energy_kwh, *r.run.co2);
 }
 
+/// GPUs that finish in time if the step's time is `scale` times the estimate.
+std::optional<Count> gpus_if(Request r, double rate, double scale) {
+  *r.run.days /= scale;
+  return gpus_for_days(r, rate).gpus;
+}
+
+void add_gpus(const Request& r, double rate, WholeTraining& w) {
+  w.gpus = gpus_for_days(r, rate);
+  if (!w.interval) return;
+  w.gpus_low = gpus_if(r, rate, 1 / w.interval->faster());
+  w.gpus_high = gpus_if(r, rate, w.interval->factor);
+}
+
 WholeTraining whole_training(const Request& r, double rate, const std::optional<EstimateInterval>& interval) {
   WholeTraining w{.time = training_time(real(*r.run.tokens), rate)};
   w.gpu_hours = device_hours(devices(r.layout), w.time);
   if (!r.run.measured_tokens_per_s && !r.run.mfu) w.interval = interval;
   if (r.run.mtbf) w.failures = failures_in(r, w.time);
-  if (r.run.days) w.gpus = gpus_for_days(r, rate);
+  if (r.run.days) add_gpus(r, rate, w);
   add_energy(r, w);
   w.usd_per_gpu_hour = price_of(r);
   if (w.usd_per_gpu_hour) w.cost_usd = cost(w.effective_gpu_hours(), *w.usd_per_gpu_hour);

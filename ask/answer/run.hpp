@@ -21,13 +21,14 @@ struct RunFailures {
 
 /// A run over --tokens.
 struct WholeTraining {
-  Seconds time{};                              ///< duration of the run without failures
-  std::optional<EstimateInterval> interval{};  ///< 90 % interval of the duration, if it is predicted
-  double gpu_hours = 0;                        ///< GPU-hours without failures
-  std::optional<RunFailures> failures{};       ///< present with --mtbf
-  double effective_days() const;               ///< duration in days, with failures
-  double effective_gpu_hours() const;          ///< GPU-hours with failures; basis of energy and cost
-  std::optional<GpusForDays> gpus{};           ///< present with --days
+  Seconds time{};                                ///< duration of the run without failures
+  std::optional<EstimateInterval> interval{};    ///< 90 % interval of the duration, if it is predicted
+  double gpu_hours = 0;                          ///< GPU-hours without failures
+  std::optional<RunFailures> failures{};         ///< present with --mtbf
+  double effective_days() const;                 ///< duration in days, with failures
+  double effective_gpu_hours() const;            ///< GPU-hours with failures; basis of energy and cost
+  std::optional<GpusForDays> gpus{};             ///< present with --days
+  std::optional<Count> gpus_low{}, gpus_high{};  ///< the same at the ends of the interval
   std::optional<double> watts{}, energy_kwh{}, co2_kg{};
   std::optional<double> usd_per_gpu_hour{}, cost_usd{};
 };

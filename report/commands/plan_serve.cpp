@@ -68,13 +68,20 @@ void show_share(Runner& runner, const char* what, const Elapsed& since, double d
   runner.show(fmt::format("{}: {:.0f} %{}", what, 100 * done, left_text(since.seconds(), done)));
 }
 
+/// Caution with the request's device and software, if they compete with others that published runs used.
+double caution_among(const Request& r, const std::vector<Request>& layouts) {
+  const auto is_known = [](const Request& other) { return caution_of(other) == 1; };
+  return std::any_of(layouts.begin(), layouts.end(), is_known) ? caution_of(r) : 1;
+}
+
 /// The offers of all layouts, computed in parallel.
 std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts, Runner& runner) {
   runner.show("searching");
   std::atomic<std::size_t> done = 0;
   const Elapsed since;
   return spread(runner, std::span<const Request>(layouts), [&](const Request& r) {
-    ServingOffer offer = runner.stopped() ? ServingOffer{.request = r, .why = "stopped"} : serving_offer(r);
+    ServingOffer offer =
+        runner.stopped() ? ServingOffer{.request = r, .why = "stopped"} : serving_offer(r, caution_among(r, layouts));
     show_share(runner, "evaluating layouts", since, static_cast<double>(++done) / static_cast<double>(layouts.size()));
     return offer;
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ask/answer/measured_scale.hpp"
+#include "ask/answer/interval.hpp"
 #include "ask/request/check/check.hpp"
 #include "ask/request/offload.hpp"
 #include "ask/request/request.hpp"
@@ -335,12 +336,24 @@ void refuse_if_all_slow(const std::vector<Rival>& rivals, double limit) {
                   count_text(*fastest->request.run.tokens), limit, fastest->name, least));
 }
 
+/// Counts devices that no published run used at the slow end of their interval, if others were used.
+void be_cautious(std::vector<Rival>& rivals) {
+  const auto is_measured = [](const Rival& v) {
+    return v.left_out.empty() && stands_on_runs(training_estimator(), *v.request.hardware);
+  };
+  if (std::none_of(rivals.begin(), rivals.end(), is_measured)) return;
+  for (Rival& v : rivals) {
+    if (!v.left_out.empty() || is_measured(v)) continue;
+    if (const auto interval = interval_of(v.request)) v.caution = interval->factor;
+  }
+}
+
 /// Searches the rivals in order of their bounds, and skips those whose bound exceeds the best offer.
 void search_rivals(std::vector<Rival>& rivals, std::optional<double> limit, Runner& runner) {
   std::vector<std::pair<double, Rival*>> order;
   for (Rival& v : rivals) {
     if (!v.left_out.empty()) continue;
-    const Seconds step = least_estimated_device_seconds(v.space);
+    const Seconds step = v.caution * least_estimated_device_seconds(v.space);
     drop_slow_numbers(v, least_run(v, step), limit);
     if (v.left_out.empty()) order.emplace_back(least_value(v, step), &v);
   }
@@ -356,13 +369,13 @@ void search_rivals(std::vector<Rival>& rivals, std::optional<double> limit, Runn
     v.offer.stopped = runner.stopped();
     if (v.offer.stopped) continue;
     const std::string at = fmt::format("device {} of {}: ", i + 1, order.size());
-    v.offer = offer(v.space, static_cast<double>(*v.request.run.tokens),
-                    limit ? std::optional(Seconds(*limit * seconds_per_day)) : std::nullopt, [&](Space one) {
-                      Request trial = v.request;
-                      return search_with_offload(runner, trial, one,
-                                                 {.what = fmt::format("{}{} x {}, ", at, one.gpus[0], v.name)});
-                    });
-    if (v.offer.best) best = std::min(best, v.offer.best->value);
+    v.offer = offer(
+        v.space, static_cast<double>(*v.request.run.tokens),
+        limit ? std::optional(Seconds(*limit / v.caution * seconds_per_day)) : std::nullopt, [&](Space one) {
+          Request trial = v.request;
+          return search_with_offload(runner, trial, one, {.what = fmt::format("{}{} x {}, ", at, one.gpus[0], v.name)});
+        });
+    if (v.offer.best) best = std::min(best, v.value());
   }
 }
 
@@ -374,6 +387,7 @@ Output plan_hardware(const std::vector<std::string>& names, const Arguments& arg
   if (arguments.has("--deadline")) limit = parse_positive_real(arguments.text("--deadline"), "--deadline");
   std::vector<Rival> rivals;
   for (const std::string& name : names) rivals.push_back(rival(name, arguments, objective));
+  be_cautious(rivals);
   search_rivals(rivals, limit, runner);
   const Rival* best = best_rival(rivals, limit);
   if (best == nullptr) return {.content = {}, .stopped = true};

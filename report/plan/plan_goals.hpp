@@ -41,11 +41,14 @@ void add_numbers(Report& report, const Request& r, const Space& space, std::span
 
 /// One of several kinds of hardware, and its offer.
 struct Rival {
+  /// The objective's value of the best plan, with the caution. Precondition: there is one.
+  double value() const { return caution * offer.best->value; }
   std::string name;
   Request request{};
   Space space{};
   std::string left_out{};  ///< reason for excluding it; empty if it is compared
   Offer offer{};
+  double caution = 1;     ///< factor on times in comparisons: above 1 for a device without published runs
   double least_days = 0;  ///< lower bound on the days of the run with the most GPUs; 0: not computed
 };
 }  // namespace llmcalc

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "ask/answer/interval.hpp"
 #include "ask/request/request.hpp"
 #include "calc/run.hpp"
 #include "presets/load.hpp"
@@ -43,21 +44,26 @@ bool has_price(const Rival& r) { return !r.request.hardware->prices.empty(); }
 
 bool is_compared(const Rival& r) { return r.left_out.empty(); }
 
+/// " at the slow end of its interval (x 1.56, no published run)"; empty for a device with published runs.
+std::string caution_text(const Rival& r) {
+  return r.caution > 1 ? fmt::format(" at the slow end of its interval (x {:.3g}, no published run)", r.caution) : "";
+}
+
 /// Factors a rival's excess cost into the ratio of GPU-hours and the ratio of price or power.
 std::string why_dearer(const Rival& best, const Rival& r) {
   const RunOf a = run_of(best, *best.offer.best), b = run_of(r, *r.offer.best);
   const bool energy = r.space.objective == Objective::energy;
   const double rate = energy ? r.space.watts / best.space.watts : r.space.price_per_hour / best.space.price_per_hour;
-  return fmt::format("{:.1f} % {}: {:.2f} x the GPU-hours at {:.2f} x the {}",
-                     100 * (r.offer.best->value / best.offer.best->value - 1),
-                     energy ? "more energy" : "more expensive", b.hours / a.hours, rate, energy ? "power" : "price");
+  return fmt::format("{:.1f} % {}{}: {:.2f} x the GPU-hours at {:.2f} x the {}", 100 * (r.value() / best.value() - 1),
+                     energy ? "more energy" : "more expensive", caution_text(r), b.hours / a.hours, rate,
+                     energy ? "power" : "price");
 }
 
 std::string why_slower(const Rival& best, const Rival& r) {
   const Evaluated a = evaluate(best.space, best.offer.best->candidate), b = evaluate(r.space, r.offer.best->candidate);
   const GrownPart most = most_grown(a.time, b.time);
-  return fmt::format("{:.1f} % slower: {} +{}", 100 * (b.found.step / a.found.step - 1), part_label(most.part),
-                     seconds_text(most.by));
+  return fmt::format("{:.1f} % slower{}: {} +{}", 100 * (r.value() / best.value() - 1), caution_text(r),
+                     part_label(most.part), seconds_text(most.by));
 }
 
 std::string why_first(const Rival& best, bool in_time) {
@@ -69,8 +75,11 @@ std::string why_first(const Rival& best, bool in_time) {
 std::string why_rival(const Rival& best, const Rival& r, std::optional<double> limit) {
   if (&r == &best) return why_first(best, limit.has_value());
   if (!r.offer.fastest) return r.offer.stopped ? "stopped before a plan was found" : "no plan fits";
-  if (!r.offer.best) return fmt::format("too slow: {:.1f} days at best", days(run_of(r, *r.offer.fastest).time));
-  if (r.offer.best->value <= best.offer.best->value) return "equal; listed later";
+  if (!r.offer.best) {
+    const double best_days = r.caution * days(run_of(r, *r.offer.fastest).time);
+    return fmt::format("too slow: {:.1f} days at best{}", best_days, caution_text(r));
+  }
+  if (r.value() <= best.value()) return "equal; listed later";
   return r.space.objective == Objective::time ? why_slower(best, r) : why_dearer(best, r);
 }
 
@@ -81,7 +90,7 @@ std::vector<const Rival*> in_order(std::span<const Rival> rivals, const Rival& b
     if (is_compared(r)) all.push_back(&r);
   const auto rank = [&](const Rival* r) {
     const int kind = r == &best ? 0 : r->offer.best ? 1 : r->offer.fastest ? 2 : 3;
-    return std::pair(kind, kind == 3 ? 0 : r->offer.best ? r->offer.best->value : r->offer.fastest->step.value);
+    return std::pair(kind, kind == 3 ? 0 : r->offer.best ? r->value() : r->offer.fastest->step.value);
   };
   std::stable_sort(all.begin(), all.end(), [&](const Rival* a, const Rival* b) { return rank(a) < rank(b); });
   return all;
@@ -237,7 +246,7 @@ const Rival* best_rival(std::span<const Rival> rivals, std::optional<double> lim
   bool stopped = false;
   for (const Rival& r : rivals) {
     stopped = stopped || r.offer.stopped;
-    if (r.offer.best && (best == nullptr || r.offer.best->value < best->offer.best->value)) best = &r;
+    if (r.offer.best && (best == nullptr || r.value() < best->value())) best = &r;
   }
   if (best == nullptr && !stopped) refuse_rivals(rivals, limit);
   return best;
@@ -255,6 +264,11 @@ void add_rivals(Report& report, std::span<const Rival> rivals, const Rival& best
        fmt::format("{} x {}: {}{}, {} days{}", f.candidate.gpus, best.name, why_first(best, limit.has_value()),
                    stopped ? " among those searched" : "", days_text(run.time),
                    has_price(best) ? ", " + human_text(Quantity(run.cost), Unit::dollars) : "")});
+  if (!stands_on_runs(training_estimator(), *best.request.hardware))
+    report.verdict.insert(
+        report.verdict.begin() + 1,
+        {"unmeasured", fmt::format("no published training run on {}{}", best.name,
+                                   best.caution > 1 ? "; counted at the slow end of its interval" : "")});
   Grid g{.key = "rivals",
          .title = "hardware",
          .columns = {"hardware", "best layout", "GPUs", "step", "days", "cost"},

@@ -110,6 +110,15 @@ json::Value offer_json(const ServingOffer& o, const std::string& why) {
                 {"memory", all["engine_memory"]},       {"reasons", {why}},
                 {"command", serve_command(o)}};
   if (const auto usd = usd_per_hour(o)) v["usd_per_h"] = *usd;
+  if (o.caution > 1) v["pass_times_in_search"] = o.caution;
+  if (o.interval) {
+    v["engines_low"] = o.interval->low;
+    if (o.interval->high) v["engines_high"] = *o.interval->high;
+    if (const auto usd = usd_per_hour(o)) {
+      v["usd_per_h_low"] = *usd * real(o.interval->low) / real(o.engines);
+      if (o.interval->high) v["usd_per_h_high"] = *usd * real(*o.interval->high) / real(o.engines);
+    }
+  }
   return v;
 }
 
@@ -201,12 +210,22 @@ std::string load_text(const Request& r) {
   return r.serving.users ? fmt::format("{} users", *r.serving.users) : fmt::format("{:g} requests/s", *r.serving.rate);
 }
 
+/// The interval of the number of GPUs: " (12 to 34)".
+std::string gpu_ends_text(const ServingOffer& o) {
+  if (!o.interval) return "";
+  const auto gpus = [&](Count engines) { return mul(engines, devices(o.request.layout)); };
+  return o.interval->high
+             ? fmt::format(" ({} to {})", gpus(o.interval->low), gpus(*o.interval->high))
+             : fmt::format(" ({} or more: the slow end misses the limits with any number)", gpus(o.interval->low));
+}
+
 std::string offer_text(const ServingOffer& o) {
   const auto usd = usd_per_hour(o);
   const auto prices = serving_prices(o.request, o.run, o.at);
-  std::string s = fmt::format("{} of {}, {}", counted(o.gpus(), "GPU"), title(*o.request.hardware), engines_text(o));
+  std::string s = fmt::format("{}{} of {}, {}", counted(o.gpus(), "GPU"), gpu_ends_text(o), title(*o.request.hardware),
+                              engines_text(o));
   if (usd) s += fmt::format("; {:.2f} USD/h", *usd);
-  if (prices) s += ", " + prices_text(*prices);
+  if (prices) s += ", " + prices_text(*prices, std::nullopt);
   return s;
 }
 
@@ -302,10 +321,23 @@ void add_nearest(Report& report, const std::vector<ServingOffer>& offers) {
   report.verdict.push_back({"reason", distance(*best) > 1 ? bound_text(r) : best->why});
 }
 
+/// Names the shown devices that no published run used.
+void add_unmeasured(Report& report, const std::vector<const ServingOffer*>& shown) {
+  std::set<std::string> names;
+  for (const ServingOffer* o : shown)
+    if (o->request.engine && is_new_to_fit(o->request)) names.insert(o->request.hardware->name);
+  if (names.empty()) return;
+  const bool cautious = std::any_of(shown.begin(), shown.end(), [](const ServingOffer* o) { return o->caution > 1; });
+  report.verdict.push_back({"unmeasured", fmt::format("no published run on {} under {}{}", fmt::join(names, ", "),
+                                                      shown.front()->request.engine->name,
+                                                      cautious ? "; counted at the slow end of its interval" : "")});
+}
+
 void add_best(Report& report, const std::vector<const ServingOffer*>& shown, const ServingOffer& fewest) {
   const bool both = &fewest == shown.front();
   report.verdict.push_back({both ? "best" : "fewest", offer_text(fewest)});
   if (!both && usd_per_hour(*shown.front())) report.verdict.push_back({"cheapest", offer_text(*shown.front())});
+  add_unmeasured(report, shown);
   add_time_findings(report, shown.front()->request, shown.front()->at);
   report.verdict.push_back({"command", serve_command(*shown.front())});
 }

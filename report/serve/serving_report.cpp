@@ -140,19 +140,27 @@ double beyond_capacity(const ServingCapacity& c) {
   return c.depends_on_queue() ? std::min(c.overloaded, c.rate()) : c.rate();
 }
 
+/// The interval of the capacity: " (6.1 to 16.7)"; empty if it is unknown.
+std::string capacity_ends_text(const Request& r, double capacity) {
+  const auto ends = capacity_interval(r);
+  if (!ends) return "";
+  return fmt::format(" ({} to {})", short_rate(ends->low * capacity), short_rate(ends->high * capacity));
+}
+
 /// Reports a rate beyond the capacity as overload if the run confirms it.
 void add_load_finding(Report& report, const Request& r, const ServingRun& run, const Served& s,
                       const ServingCapacity& measured) {
   const double capacity = measured.rate();
   if (!r.serving.rate) {
-    report.verdict.push_back({"capacity", per_second(capacity)});
+    report.verdict.push_back({"capacity", per_second(capacity) + capacity_ends_text(r, capacity)});
     return;
   }
   constexpr double as_good_as = 1.03;
   const double rate = *r.serving.rate, queue = long_queue(run.run), growth = queue_growth(run.run);
   const double answered = std::max(beyond_capacity(measured), s.request_rate);
   const std::string come = per_second(rate), most = per_second(capacity);
-  std::string load = fmt::format("{} is {:.3g} % of the capacity of {}", come, 100 * rate / capacity, most);
+  std::string load = fmt::format("{} is {:.3g} % of the capacity of {}{}", come, 100 * rate / capacity, most,
+                                 capacity_ends_text(r, capacity));
   if (rate > capacity && (queue > 0 || growth > 0)) {
     report.verdict.push_back(
         {"overload",
@@ -189,21 +197,22 @@ void add_time_findings(Report& report, const Request& r, const Served& s) {
 }
 
 Note estimate_note(const Request& r) {
-  if (!interval_of(r, InferenceClass::served_decode))
+  const auto interval = interval_of(r, InferenceClass::served_decode);
+  if (!interval)
     return {"estimate_without_interval",
             fmt::format("times are estimates for {}; published data is insufficient for an error interval",
                         r.engine->named_version())};
   return {"estimate_with_interval",
-          fmt::format("times are estimates for {}; 9 of 10 measured means are within the printed range",
-                      r.engine->named_version())};
+          fmt::format("times are estimates for {}; 9 of 10 measured means{} are within the printed range",
+                      r.engine->named_version(), interval->known() ? "" : ", all of one source,")};
 }
 
 namespace {
 
-void add_price_finding(Report& report, const Request& r, const ServingRun& run, const Served& s) {
+void add_price_finding(Report& report, const Request& r, const ServingRun& run, const Served& s, double capacity) {
   const auto p = serving_prices(r, run, s);
   if (!p) return;
-  report.verdict.push_back({"price", prices_text(*p)});
+  report.verdict.push_back({"price", prices_text(*p, throughput_interval(r, s, capacity))});
 }
 
 /// Time and cost of a fixed number of requests.
@@ -288,7 +297,7 @@ Report serving_report(const Request& r, const ServingEngine& e, const ServingTra
   if (!run.run.stopped) add_possible(report, r, e, s, capacity);
   add_load_finding(report, r, run, s, measured);
   if (s.requests > 0) add_time_findings(report, r, s);
-  add_price_finding(report, r, run, s);
+  add_price_finding(report, r, run, s, capacity);
   add_job_finding(report, r, s);
   report.sections = {serving_section(r, e, run, s, measured)};
   if (why_no_long_run(r, e).empty())

@@ -9,6 +9,7 @@
 #include "ask/answer/interval.hpp"
 #include "ask/answer/serving/capacity.hpp"
 #include "ask/answer/serving/engine.hpp"
+#include "ask/answer/serving/engine_capacity.hpp"
 #include "ask/answer/serving/prices.hpp"
 #include "ask/answer/serving/run.hpp"
 #include "ask/answer/serving/steady.hpp"
@@ -48,12 +49,32 @@ void add_ends_of_mean(Section& s, const std::string& key, const Request& r, Infe
   s.add(key + ".mean_high", "", interval->factor * mean);
 }
 
-void add_rates(Section& s, const Request& r, const Served& of) {
+/// The ends of the interval of a row, only in JSON.
+void add_relative_ends(Section& s, const std::string& key, const std::optional<RelativeInterval>& ends, double value,
+                       Unit unit = Unit::none) {
+  if (!ends) return;
+  s.add(key + "_low", "", ends->low * value, unit);
+  s.add(key + "_high", "", ends->high * value, unit);
+}
+
+/// "1,102 to 3,001 tokens/s; 1,819 per GPU".
+std::string throughput_text(const Request& r, const Served& of, const std::optional<RelativeInterval>& ends) {
+  const std::string each = human_text(of.token_rate / real(serving_gpus(r)), Unit::tokens_per_second);
+  if (!ends || ends->is_exact()) return each + " per GPU";
+  return fmt::format("{}; {} per GPU",
+                     interval_text(ends->low * of.token_rate, ends->high * of.token_rate, Unit::tokens_per_second),
+                     each.substr(0, each.find(' ')));
+}
+
+void add_rates(Section& s, const Request& r, const Served& of, const std::optional<RelativeInterval>& ends) {
   s.add("throughput_in_tok_s", "prompt tokens", of.prompt_rate, Unit::tokens_per_second);
   s.add("throughput_out_tok_s", "generated tokens", of.token_rate, Unit::tokens_per_second,
-        fmt::format("{} per GPU", human_text(of.token_rate / real(serving_gpus(r)), Unit::tokens_per_second)));
+        throughput_text(r, of, ends));
   s.add("throughput_req_s", "requests per second", of.request_rate, Unit::none,
         fmt::format("{} in {}", of.counted.requests, human_text(of.counted.time.value, Unit::seconds)));
+  add_relative_ends(s, "throughput_in_tok_s", ends, of.prompt_rate, Unit::tokens_per_second);
+  add_relative_ends(s, "throughput_out_tok_s", ends, of.token_rate, Unit::tokens_per_second);
+  add_relative_ends(s, "throughput_req_s", ends, of.request_rate);
   s.add("counted_requests", "", of.counted.requests);
   s.add("counted_s", "", of.counted.time);
   s.add("requests", "", of.requests);
@@ -78,10 +99,13 @@ void add_load(Section& s, const Request& r, const ServingEngine& e, const Servin
   s.add("preemptions", "preemptions", of.preemptions);
 }
 
-void add_costs(Section& s, const Request& r, const ServingRun& run, const Served& of) {
+void add_costs(Section& s, const Request& r, const ServingRun& run, const Served& of,
+               const std::optional<RelativeInterval>& throughput) {
+  const auto ends = throughput ? std::optional(throughput->inverse()) : std::nullopt;
   if (const auto watts = serving_watts(r)) {
     s.add("joules_per_token", "energy per token, J", *watts / of.token_rate, Unit::none,
           fmt::format("at {:g} W for all GPUs", *watts));
+    add_relative_ends(s, "joules_per_token", ends, *watts / of.token_rate);
     s.add("watts", "", *watts);
   }
   const auto p = serving_prices(r, run, of);
@@ -90,7 +114,11 @@ void add_costs(Section& s, const Request& r, const ServingRun& run, const Served
         fmt::format("{} at {:g} USD", counted(serving_gpus(r), "GPU"), *price_of(r)));
   s.add("prompt_share", "  share for prompts", p->prompt_share, Unit::ratio);
   s.add("usd_per_1m_input", "per million input tokens", million * p->input, Unit::dollars);
-  if (p->output > 0) s.add("usd_per_1m_output", "per million output tokens", million * p->output, Unit::dollars);
+  add_relative_ends(s, "usd_per_1m_input", ends, million * p->input, Unit::dollars);
+  if (p->output > 0) {
+    s.add("usd_per_1m_output", "per million output tokens", million * p->output, Unit::dollars);
+    add_relative_ends(s, "usd_per_1m_output", ends, million * p->output, Unit::dollars);
+  }
   if (p->break_even)
     s.add("break_even_req_s", "break-even with an API at", *p->break_even, Unit::none, "requests per second");
 }
@@ -103,6 +131,10 @@ void add_room(Section& s, const Request& r, const ServingEngine& e, Count tokens
     s.add("kv_tokens", "  tokens", m.kv_tokens, Unit::tokens,
           fmt::format("{} blocks of {}{}", m.blocks, e.limits.block_tokens,
                       rules.limited_groups > 0 ? ", if every layer cached every token" : ""));
+    if (const auto ends = cache_interval(r, m)) {
+      s.add("kv_tokens_low", "", static_cast<Count>(ends->low * real(m.kv_tokens)), Unit::tokens);
+      s.add("kv_tokens_high", "", static_cast<Count>(ends->high * real(m.kv_tokens)), Unit::tokens);
+    }
     s.add("blocks", "", m.blocks);
   }
   if (m.states > 0)
@@ -167,8 +199,10 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
     add_spread(s, "itl_s", of.gap);
   }
   add_spread(s, "latency_s", of.latency);
-  add_rates(s, r, of);
+  const auto throughput = throughput_interval(r, of, capacity.rate());
+  add_rates(s, r, of, throughput);
   s.add("capacity_req_s", "  maximum", capacity.rate(), Unit::none, "without queue growth");
+  add_relative_ends(s, "capacity_req_s", capacity_interval(r), capacity.rate());
   if (capacity.depends_on_queue())
     s.add("overloaded_req_s", "  with a queue", capacity.overloaded, Unit::none, "when 1.5 times that rate arrives");
   s.add("duty_cycle", "  duty cycle", of.request_rate / capacity.rate(), Unit::ratio);
@@ -177,7 +211,7 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
           "network, tokenizer, queue");
   add_limits_of(s, r, of);
   add_load(s, r, e, run, of);
-  add_costs(s, r, run, of);
+  add_costs(s, r, run, of, throughput);
   return s;
 }
 

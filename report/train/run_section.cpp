@@ -63,6 +63,7 @@ class RunTable {
     s_.add("days", "time", all, Unit::days, marked(w.interval ? interval_text(*w.interval, all, Unit::days) : how));
     add_ends_of("days", all, Unit::days);
     s_.add("gpu_hours", "GPU-hours", w.gpu_hours, Unit::hours, marked(how));
+    add_ends_of("gpu_hours", w.gpu_hours, Unit::hours);
   }
 
   void add_failures(const RunFailures& f) {
@@ -71,9 +72,11 @@ class RunTable {
     s_.add("checkpoint_interval_s", "checkpoint interval", checkpoint_interval(f.rates), "optimal (Daly)");
     s_.add("failures", "failures", f.count, Unit::none, fmt::format("one per {:g} GPU-hours", *r_.run.mtbf));
     s_.add("goodput", "goodput", f.goodput, Unit::ratio, "excludes checkpoints, lost work, restarts");
-    s_.add("effective_days", "time with failures", run_.whole->effective_days(), Unit::days, marked(""));
-    s_.add("effective_gpu_hours", "GPU-hours with failures", run_.whole->effective_gpu_hours(), Unit::hours,
-           marked(""));
+    const WholeTraining& w = *run_.whole;
+    s_.add("effective_days", "time with failures", w.effective_days(), Unit::days, marked(""));
+    add_ends_of("effective_days", w.effective_days(), Unit::days);
+    s_.add("effective_gpu_hours", "GPU-hours with failures", w.effective_gpu_hours(), Unit::hours, marked(""));
+    add_ends_of("effective_gpu_hours", w.effective_gpu_hours(), Unit::hours);
   }
 
   void add_gpus(const GpusForDays& found) {
@@ -82,6 +85,8 @@ class RunTable {
       s_.add("gpus_needed", label, *found.gpus, Unit::none, found.note);
     else
       s_.add("", label, std::string("none"), Unit::none, found.note);
+    if (const auto& low = run_.whole->gpus_low) s_.add("gpus_needed_low", "", *low);
+    if (const auto& high = run_.whole->gpus_high) s_.add("gpus_needed_high", "", *high);
   }
 
   void add_energy() {
@@ -90,7 +95,10 @@ class RunTable {
     const char* whose = r_.run.watts ? "" : ", from the preset";
     s_.add("energy_kwh", "energy", *w.energy_kwh, Unit::kilowatt_hours,
            marked(fmt::format("{:g} W each{}, PUE {}", *w.watts, whose, r_.run.pue)));
-    if (w.co2_kg) s_.add("co2_kg", "CO2", *w.co2_kg, Unit::kilograms, marked(""));
+    add_ends_of("energy_kwh", *w.energy_kwh, Unit::kilowatt_hours);
+    if (!w.co2_kg) return;
+    s_.add("co2_kg", "CO2", *w.co2_kg, Unit::kilograms, marked(""));
+    add_ends_of("co2_kg", *w.co2_kg, Unit::kilograms);
   }
 
   void add_cost() {
@@ -119,10 +127,18 @@ class RunTable {
 
 Section run_section(const TrainingAnswer& a) { return RunTable(a).section(); }
 
+namespace {
+/// A quantity and its interval: "72.15 days (56.63 to 91.92 days)".
+std::string with_ends(const WholeTraining& w, double value, Unit unit) {
+  const std::string text = human_text(Quantity(value), unit);
+  return w.interval ? fmt::format("{} ({})", text, interval_text(*w.interval, value, unit)) : text;
+}
+}  // namespace
+
 std::string run_text(const WholeTraining& w) {
   const std::string hours = short_text(Quantity(w.effective_gpu_hours()), Unit::hours);
-  const std::string cost = w.cost_usd ? ", " + human_text(Quantity(*w.cost_usd), Unit::dollars) : "";
-  return fmt::format("{}, {} GPU-hours{}{}", human_text(Quantity(w.effective_days()), Unit::days), hours, cost,
+  const std::string cost = w.cost_usd ? ", " + with_ends(w, *w.cost_usd, Unit::dollars) : "";
+  return fmt::format("{}, {} GPU-hours{}{}", with_ends(w, w.effective_days(), Unit::days), hours, cost,
                      w.failures ? ", including failures" : "");
 }
 

@@ -4,6 +4,7 @@
 #include "tests/cli/program.hpp"
 
 using namespace llmcalc;
+using Catch::Contains;
 using test::refusal_in;
 
 TEST_CASE("the largest size that fits also fits as an explicit option, and the next size tried does not",
@@ -142,4 +143,16 @@ TEST_CASE("an invalid request for the best hardware is rejected", "[plan][cli]")
   CHECK(
       refusal_in(gpt2 + "--gpus 2 --tokens 1T --deadline 0.01").find("the fastest, on h100-sxm-80gb, takes at least") !=
       std::string::npos);
+}
+
+TEST_CASE("hardware without published runs is compared at the slow end of its interval", "[plan][cli]") {
+  const std::string plan = "plan train gpt2 --max-gpus 2 --tokens 10G --hardware ";
+  const json::Value r = test::ask(plan + "h100,h800 --price h100-sxm-80gb=2,h800-sxm-80gb=2");
+  const json::Value &first = r["rivals"][0], &second = r["rivals"][1];
+  REQUIRE(first["hardware"] == "h100-sxm-80gb");
+  REQUIRE(second["hardware"] == "h800-sxm-80gb");
+  CHECK(second["run"]["cost_usd"].get<double>() == Approx(first["run"]["cost_usd"].get<double>()).epsilon(0.05));
+  CHECK_THAT(second["reasons"][0].get<std::string>(), Contains("at the slow end of its interval"));
+  const std::string cheap = test::llmcalc(plan + "h100,h800 --price h100-sxm-80gb=2,h800-sxm-80gb=1").out;
+  CHECK_THAT(cheap, Contains("no published training run on h800-sxm-80gb; counted at the slow end of its interval"));
 }

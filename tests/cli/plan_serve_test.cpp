@@ -7,6 +7,7 @@
 #include "tests/cli/program.hpp"
 
 using namespace llmcalc;
+using Catch::Contains;
 
 namespace {
 
@@ -224,6 +225,44 @@ TEST_CASE("no plan on a Pareto front is dominated in both speed and throughput",
     CHECK(front[i]["tokens_per_s_per_user"] > front[i - 1]["tokens_per_s_per_user"]);
     CHECK(front[i]["tokens_per_s_per_gpu"] <= front[i - 1]["tokens_per_s_per_gpu"]);
   }
+}
+
+TEST_CASE("the interval of a plan's engines is the plan at the ends of the pass times' interval",
+          "[plan][serve][cli]") {
+  const auto best = [](double rate, double seconds) {
+    return test::ask(
+        fmt::format("plan serve llama-3.1-8b --hardware h100 --tp 1 --num-requests 2000 --rate {} --slo-tpot "
+                    "{}s",
+                    rate, seconds))["plans"][0];
+  };
+  const json::Value plan = best(40, 0.06);
+  const json::Value& tpot = plan["serving"]["tpot_s"];
+  const double slower = tpot["mean_high"].get<double>() / tpot["mean"].get<double>();
+  CHECK(plan["engines_low"] < plan["engines"]);
+  CHECK(plan["engines_high"] == best(40 * slower, 0.06 / slower)["engines"]);
+  CHECK(plan["engines_low"] == best(40 / slower, 0.06 * slower)["engines"]);
+  CHECK(plan["usd_per_h_high"].get<double>() / plan["usd_per_h"].get<double>() ==
+        Approx(plan["engines_high"].get<double>() / plan["engines"].get<double>()));
+}
+
+TEST_CASE("a device without published runs is counted at the slow end of its interval if it competes with others",
+          "[plan][serve][cli]") {
+  const std::string load = " --rate 20 --num-requests 1000 --prompt 500 --generate 100 --slo-tpot 80ms --top 5";
+  const auto plans_on = [&](const std::string& hardware) {
+    return test::ask("plan serve llama-3.1-8b --tp 1 --hardware " + hardware + load)["plans"];
+  };
+  const auto engines = [](const json::Value& plans) {
+    for (const json::Value& p : plans)
+      if (p["hardware"] == "h800-sxm-80gb") return p["engines"].get<Count>();
+    return Count{0};
+  };
+  const json::Value alone = plans_on("h800"), among = plans_on("h800,h100");
+  CHECK_FALSE(alone[0].contains("pass_times_in_search"));
+  CHECK(engines(among) > engines(alone));
+  CHECK(engines(among) == alone[0]["engines_high"]);
+  for (const json::Value& p : among) CHECK(p.contains("pass_times_in_search") == (p["hardware"] == "h800-sxm-80gb"));
+  const std::string text = test::llmcalc("plan serve llama-3.1-8b --tp 1 --hardware h800,h100" + load).out;
+  CHECK_THAT(text, Contains("no published run on h800-sxm-80gb under vllm"));
 }
 
 TEST_CASE("every other layout on the best plan's hardware states why it lost", "[plan][serve][cli]") {

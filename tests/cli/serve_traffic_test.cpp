@@ -4,6 +4,7 @@
 #include "tests/cli/program.hpp"
 
 using namespace llmcalc;
+using Catch::Contains;
 
 namespace {
 
@@ -64,6 +65,46 @@ TEST_CASE("--start needs users and a known word", "[serve][cli]") {
   test::refused("serve llama-3.1-8b --hardware h100 --rate 3 --start together",
                 "--start has no effect without --users; add --users, or omit --start");
   test::refused(llama + "--users 3 --start tgether", "--start: expected together or spread, got \"tgether\"");
+}
+
+TEST_CASE("the interval of a server's throughput carries over to prices, and the arrivals limit it", "[serve][cli]") {
+  const auto ends = [](const json::Value& s, const std::string& key) {
+    const double value = s[key];
+    return std::pair(s[key + "_low"].get<double>() / value, s[key + "_high"].get<double>() / value);
+  };
+  const json::Value users = test::ask(llama + "--users 8 --price 2")["serving"];
+  const auto [slow, fast] = ends(users, "throughput_out_tok_s");
+  CHECK(slow == Approx(1 / ends(users, "capacity_req_s").second));
+  CHECK(fast == Approx(1 / ends(users, "capacity_req_s").first));
+  CHECK(ends(users, "usd_per_1m_output").first == Approx(1 / fast));
+  CHECK(ends(users, "usd_per_1m_output").second == Approx(1 / slow));
+  const json::Value idle = test::ask(llama + "--rate 1")["serving"];
+  CHECK(ends(idle, "throughput_out_tok_s") == std::pair(1.0, 1.0));
+  const json::Value thinking = test::ask(llama + "--users 8 --think-time 20s")["serving"];
+  CHECK(ends(thinking, "throughput_req_s").first > slow);
+  const json::Value busy = test::ask(llama + "--rate 9")["serving"];
+  CHECK(ends(busy, "throughput_req_s").first == Approx(busy["capacity_req_s_low"].get<double>() / 9));
+  CHECK(ends(busy, "throughput_req_s").second == 1);
+}
+
+TEST_CASE("the interval of a KV cache is a share of the granted memory", "[serve][cli]") {
+  const json::Value m = test::ask(llama + "--rate 1")["engine_memory"];
+  const double share = 0.025 * m["granted_bytes"].get<double>() / m["kv_cache_bytes"].get<double>();
+  CHECK(m["kv_tokens_low"].get<double>() == Approx((1 - share) * m["kv_tokens"].get<double>()).epsilon(1e-4));
+  CHECK(m["kv_tokens_high"].get<double>() == Approx((1 + share) * m["kv_tokens"].get<double>()).epsilon(1e-4));
+}
+
+TEST_CASE("drafts and separate pools have a wider interval, which names its single source", "[serve][cli]") {
+  const auto width = [](const json::Value& r) {
+    const json::Value& t = r["serving"]["tpot_s"];
+    return t["mean_high"].get<double>() / t["mean"].get<double>();
+  };
+  const double plain = width(test::ask(llama + "--rate 1"));
+  for (const std::string mode : {"--pools 1P1D", "--draft-model llama-3.2-1b --draft-tokens 2 --acceptance 0.7"}) {
+    CAPTURE(mode);
+    CHECK(width(test::ask(llama + "--rate 1 " + mode)) > plain);
+    CHECK_THAT(test::llmcalc(llama + "--rate 1 --full " + mode).out, Contains("all of one source"));
+  }
 }
 
 TEST_CASE("users who think longer send fewer requests", "[serve][cli]") {

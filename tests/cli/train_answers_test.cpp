@@ -123,6 +123,23 @@ TEST_CASE("the suggested GPU count finishes the run in the given days, and the n
           "gpus_needed"));
 }
 
+TEST_CASE("the interval of the step's time carries over to hours, energy, cost and the GPUs for a deadline", "[cli]") {
+  const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --tokens 1T ";
+  const json::Value run = ask(train + "--gpus 64 --days 30 --co2 0.4 --price 2")["run"];
+  const double days = run["days"], high = run["days_high"], low = run["days_low"];
+  CHECK(low < days);
+  CHECK(days < high);
+  for (const char* key : {"gpu_hours", "energy_kwh", "co2_kg", "cost_usd"}) {
+    CHECK(run[std::string(key) + "_high"].get<double>() / run[key].get<double>() == Approx(high / days));
+    CHECK(run[std::string(key) + "_low"].get<double>() / run[key].get<double>() == Approx(low / days));
+  }
+  const Count gpus = run["gpus_needed_high"];
+  const auto slow_days = [&](Count n) { return ask(train + fmt::format("--gpus {}", n))["run"]["days_high"]; };
+  CHECK(slow_days(gpus) <= 30);
+  CHECK(slow_days(gpus - 8) > 30);
+  CHECK(run["gpus_needed_low"] < run["gpus_needed"]);
+}
+
 TEST_CASE("without --global-batch each replica adds its batch, and one replica fewer misses the deadline", "[cli]") {
   const std::string train = "train llama-3.1-8b --hardware h100 --tp 8 --sp --tokens 1T --days 30 ";
   const Count gpus = ask(train)["run"]["gpus_needed"];

@@ -110,4 +110,11 @@ Memory EngineCapacity::memory() const {
   return m;
 }
 
+std::optional<RelativeInterval> cache_interval(const Request& r, const EngineMemory& m) {
+  const bool is_rest = r.engine && r.engine->server && r.engine->server->grant != CacheGrant::whole;
+  if (!is_rest || m.kv_cache <= Bytes()) return std::nullopt;
+  const double share = (engine_memory_table().pool.factor - 1) * real(m.granted.value) / real(m.kv_cache.value);
+  return RelativeInterval{std::max(0.0, 1 - share), 1 + share};
+}
+
 }  // namespace llmcalc

@@ -4,6 +4,7 @@
 /// engine, infer, memory, report, fit and the remedies use only this memory model; without an engine, a prompt is one
 /// pass (calc/memory.hpp).
 
+#include "ask/answer/interval.hpp"
 #include "ask/answer/serving/serving.hpp"
 #include "calc/infer.hpp"
 #include "calc/memory.hpp"
@@ -52,5 +53,9 @@ class EngineCapacity {
   ServingEngine engine_;
   Count parts_;  ///< number of micro-batches into which a batch is split
 };
+
+/// 90 % interval of an engine's KV cache. The error of the estimate is a share of the granted memory, of which the
+/// cache is the rest. Absent without an engine, without a cache, and for engines that allocate the cache first.
+std::optional<RelativeInterval> cache_interval(const Request& r, const EngineMemory& m);
 
 }  // namespace llmcalc

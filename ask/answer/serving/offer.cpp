@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ask/answer/interval.hpp"
 #include "ask/answer/serving/engine.hpp"
+#include "ask/answer/serving/pace.hpp"
 #include "ask/answer/serving/plan.hpp"
 #include "ask/answer/serving/run.hpp"
 #include "ask/answer/serving/serving.hpp"
@@ -176,7 +178,7 @@ Count least_engines(const Request& r, const ServingEngine& e) {
 
 /// Fills in the speed of a request without contention, and the lower bound on the number of engines.
 void look_at(ServingOffer& offer) {
-  const Request& r = offer.request;
+  const Request r = at_pace(offer.request, offer.caution);
   offer.engine = serving_engine(r);
   offer.fits = holds_a_request(r, offer.engine);
   if (!offer.fits) {
@@ -187,13 +189,24 @@ void look_at(ServingOffer& offer) {
   if (!r.serving.log.empty()) log = serving_traffic(r, offer.engine);
   offer.alone = served_alone(r, offer.engine, log ? &*log : nullptr);
   offer.why = too_slow(r, offer.alone);
+  if (!offer.why.empty() && offer.caution > 1)
+    offer.why +=
+        fmt::format(", times {:.3g} at the slow end of the interval: no published run used this device and software",
+                    offer.caution);
   if (offer.why.empty()) offer.engines = least_engines(r, offer.engine);
 }
 
 }  // namespace
 
-ServingOffer serving_offer(const Request& r) {
+double caution_of(const Request& r) {
+  if (!r.engine || !is_new_to_fit(r)) return 1;
+  const auto interval = interval_of(r, InferenceClass::served_decode);
+  return interval ? interval->factor : 1;
+}
+
+ServingOffer serving_offer(const Request& r, double caution) {
   ServingOffer offer;
+  offer.caution = caution;
   offer.request = r;
   settle(offer.request);  // engine and rates depend on the layout
   try {

@@ -22,7 +22,11 @@ std::string too_slow(const Request& r, const Served& alone);
 /// The offer for one kind of hardware and one layout: whether a request fits, the speed of a request without
 /// contention, and a lower bound on the number of engines. The bound assumes 1.5 times the steady-state capacity per
 /// engine, a margin above the error of that capacity.
-ServingOffer serving_offer(const Request& r);
+/// `caution`: ServingOffer::caution.
+ServingOffer serving_offer(const Request& r, double caution = 1);
+/// Upper end of the interval of the time per token, as a multiple of the estimate, if no published run used the
+/// request's device or software; otherwise 1.
+double caution_of(const Request& r);
 /// Pareto front of user speed and throughput, slowest user first, over the fitting offers of one kind of hardware.
 std::vector<ServingPoint> serving_front(const std::vector<const ServingOffer*>& offers);
 

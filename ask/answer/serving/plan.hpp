@@ -11,6 +11,13 @@
 
 namespace llmcalc {
 
+/// Fewest engines at the ends of the 90 % interval of the time per token. At the slow end, the limits may be missed
+/// with any number.
+struct EngineInterval {
+  Count low = 1;
+  std::optional<Count> high{};
+};
+
 /// One kind of hardware with one layout, and the number of engines that the load needs.
 struct ServingOffer {
   Request request{};       ///< the request; has --replicas if it serves the load
@@ -19,9 +26,12 @@ struct ServingOffer {
   bool fits = false;       ///< whether a request fits in its cache
   ServingEngine engine{};  ///< valid if possible
   Served alone{};          ///< requests served one at a time; valid if fits
+  double caution = 1;      ///< pass times in the search, as a multiple of the estimate: above 1 for devices and
+                           ///< software without published runs
   bool settled = false;    ///< whether the fewest engines are known
   Count engines = 1;       ///< fewest engines that meet the limits if settled, else a lower bound
-  Served at{};             ///< results under the whole load; valid if the load is served
+  std::optional<EngineInterval> interval{};  ///< of the number of engines; for the best offers, if it is known
+  Served at{};                               ///< results under the whole load; valid if the load is served
   ServingRun run{};
   Count gpus() const { return mul(engines, devices(request.layout)); }
   bool served() const { return at.requests > 0; }

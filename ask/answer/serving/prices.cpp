@@ -20,10 +20,15 @@ double api_cost(const ApiPrice& api, const Served& s) {
 
 }  // namespace
 
-std::string prices_text(const ServingPrices& p) {
-  const std::string input = fmt::format("{:.3g} USD per million input tokens", tokens_of_a_price * p.input);
-  if (p.output == 0) return input;
-  return input + fmt::format(", {:.3g} USD per million output tokens", tokens_of_a_price * p.output);
+std::string prices_text(const ServingPrices& p, const std::optional<RelativeInterval>& interval) {
+  const auto text = [&](double of_token, const char* kind) {
+    const double usd = tokens_of_a_price * of_token;
+    const bool has_ends = interval && !interval->is_exact();
+    const RelativeInterval ends = has_ends ? interval->inverse() : RelativeInterval();
+    return fmt::format("{:.3g} USD{} per million {} tokens", usd,
+                       has_ends ? fmt::format(" ({:.3g} to {:.3g})", ends.low * usd, ends.high * usd) : "", kind);
+  };
+  return text(p.input, "input") + (p.output == 0 ? "" : ", " + text(p.output, "output"));
 }
 
 std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& run, const Served& s) {

@@ -2,6 +2,7 @@
 /// Prices of served tokens: dollars per million input and output tokens, energy, break-even against an API.
 
 #include "ask/answer/serving/serving.hpp"
+#include "ask/answer/serving/throughput_interval.hpp"
 #include "ask/request/request.hpp"
 
 namespace llmcalc {
@@ -17,9 +18,9 @@ struct ServingPrices {
   /// Requests per second at which an API charges the same for these tokens; absent without API prices.
   std::optional<double> break_even;
 };
-/// Both prices as text: "0.35 USD per million input tokens, 9.53 USD per million output tokens"; only the input price
-/// if prompts account for all the time.
-std::string prices_text(const ServingPrices& p);
+/// Both prices as text: "0.35 USD per million input tokens, 9.53 USD (5.8 to 15.7) per million output tokens"; only the
+/// input price if prompts account for all the time. `interval`: of the throughput, if it is known and not exact.
+std::string prices_text(const ServingPrices& p, const std::optional<RelativeInterval>& interval);
 /// Absent if the price is unknown.
 std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& run, const Served& s);
 

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cmath>
 
+#include "ask/answer/interval.hpp"
 #include "ask/answer/serving/capacity.hpp"
+#include "ask/answer/serving/pace.hpp"
 #include "ask/answer/serving/plan.hpp"
 #include "ask/answer/serving/run.hpp"
 #include "ask/answer/serving/serving.hpp"
@@ -89,14 +91,16 @@ class MetShare {
 class WholeServer {
  public:
   /// `goes_on`: returns false to end simulations early; keeps() is then false.
-  WholeServer(const ServingOffer& offer, const std::function<bool()>& goes_on) : offer_(offer), goes_on_(goes_on) {
+  /// `pace`: pass times in keeps(), as a multiple of the estimate.
+  WholeServer(const ServingOffer& offer, double pace, const std::function<bool()>& goes_on)
+      : offer_(offer), pace_(pace), goes_on_(goes_on) {
     if (!offer.request.serving.log.empty()) log_ = serving_traffic(offer.request, offer.engine);
     router_ = planned_router(offer.request.serving, log_);
   }
   /// Whether this number of engines meets the limits with confidence, without queue growth.
   bool keeps(Count engines) const {
-    const Request part = part_of(engines);
-    const ServingTraffic all = traffic(part);
+    const Request part = at_pace(part_of(engines), pace_);
+    const ServingTraffic all = paced_traffic(part);
     const ServerRun run = run_within_slo(part, offer_.engine, all, watch());
     if (run.stopped || !goes_on_() || (part.serving.rate && queue_growth(run) > 0)) return false;
     return log_ || is_sure(part, all, run);
@@ -121,7 +125,8 @@ class WholeServer {
     const Request& r = offer_.request;
     if (log_) return std::min(most_of_log, static_cast<Count>(log_->requests.requests.size()));
     if (r.serving.users) return *r.serving.users;
-    return static_cast<Count>(std::ceil(std::clamp(idle * load_of(r) * offer_.alone.latency.mean.value, 1.0, limit)));
+    const double load = pace_ * load_of(r);
+    return static_cast<Count>(std::ceil(std::clamp(idle * load * offer_.alone.latency.mean.value, 1.0, limit)));
   }
 
  private:
@@ -141,7 +146,7 @@ class WholeServer {
       if (met.mean() - chance >= asked) return true;
       if (i == draws || met.mean() + chance < asked) return false;
       ++part.serving.seed;
-      const ServingTraffic another = traffic(part);
+      const ServingTraffic another = paced_traffic(part);
       const ServerRun more = plain_run(part, offer_.engine, another, {.goes_on = watch()});
       if (more.stopped) return false;
       met.add(slo_of(part), more, another.requests.requests);
@@ -158,8 +163,15 @@ class WholeServer {
     return [this](Count, Count) { return goes_on_(); };
   }
   ServingTraffic traffic(const Request& part) const { return log_ ? *log_ : serving_traffic(part, offer_.engine); }
+  /// The traffic of a request at the pace.
+  ServingTraffic paced_traffic(const Request& part) const {
+    ServingTraffic t = traffic(part);
+    if (log_ && pace_ != 1) t.requests = at_pace(std::move(t.requests), pace_);
+    return t;
+  }
 
   const ServingOffer& offer_;
+  double pace_;
   const std::function<bool()>& goes_on_;
   std::optional<ServingTraffic> log_;
   Routing router_;
@@ -196,6 +208,27 @@ std::optional<Count> fewest_for_users(const WholeServer& server, Count least, Co
     too_few = n;
   }
   return std::nullopt;
+}
+
+std::optional<Count> fewest_engines(const WholeServer& server, const Request& r, Count least, Count most) {
+  return (r.serving.users ? fewest_for_users : fewest_at_rate)(server, least, most);
+}
+
+/// Engines that an offer needs if its passes take `pace` times the estimate; absent if no number meets the limits.
+std::optional<Count> engines_at(const ServingOffer& o, double pace, Count least, const std::function<bool()>& goes_on) {
+  const WholeServer server(o, pace, goes_on);
+  return fewest_engines(server, o.request, least, std::max(least, server.most()));
+}
+
+/// Sets the interval of the number of engines, unless the interval of the time per token is unknown or the search is
+/// stopped.
+void set_interval(ServingOffer& o, const std::function<bool()>& goes_on) {
+  const auto interval = interval_of(o.request, InferenceClass::served_decode);
+  if (!interval) return;
+  EngineInterval ends;
+  ends.low = engines_at(o, 1 / interval->factor, 1, goes_on).value_or(o.engines);
+  ends.high = o.caution > 1 ? o.engines : engines_at(o, interval->factor, o.engines, goes_on);
+  if (goes_on()) o.interval = ends;
 }
 
 /// Iterator to the offer with the fewest GPUs.
@@ -251,11 +284,10 @@ class SettledOffers {
 
 /// Finds the fewest engines that an offer needs, or determines that it needs more engines than are worth trying.
 void settle_offer(ServingOffer& o, const SettledOffers& settled, const std::function<bool()>& goes_on) {
-  const WholeServer server(o, goes_on);
+  const WholeServer server(o, o.caution, goes_on);
   const Count limit = std::max(o.engines, server.most()), most = settled.worth_trying(o, limit);
   if (most < o.engines) return;
-  const auto fewest = o.request.serving.users ? fewest_for_users : fewest_at_rate;
-  const std::optional<Count> n = fewest(server, o.engines, most);
+  const std::optional<Count> n = fewest_engines(server, o.request, o.engines, most);
   if (!goes_on()) return;
   o.settled = n.has_value();
   o.engines = n.value_or(most + 1);
@@ -311,8 +343,13 @@ std::vector<const ServingOffer*> settle_offers(std::vector<ServingOffer>& offers
   const bool whole = settling.goes_on();
   const std::vector<ServingOffer*> candidates = settled.candidates(whole ? top : 1);
   settling.each(candidates.size(),
-                [&](std::size_t i) { WholeServer(*candidates[i], settling.goes_on).serve(*candidates[i]); });
-  return best_of(candidates, whole ? top : 2);
+                [&](std::size_t i) { WholeServer(*candidates[i], 1, settling.goes_on).serve(*candidates[i]); });
+  const auto shown = best_of(candidates, whole ? top : 2);
+  const ServingOffer* fewest = *fewest_gpus_of(shown);
+  settling.each(candidates.size(), [&](std::size_t i) {
+    if (candidates[i] == shown.front() || candidates[i] == fewest) set_interval(*candidates[i], settling.goes_on);
+  });
+  return shown;
 }
 
 }  // namespace llmcalc

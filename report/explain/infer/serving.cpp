@@ -1,10 +1,12 @@
 // A server under traffic: its capacity and its prices.
 
-#include "ask/answer/serving/serving.hpp"
+#include <fmt/format.h>
+
 #include "ask/answer/interval.hpp"
 #include "ask/answer/serving/capacity.hpp"
 #include "ask/answer/serving/engine.hpp"
 #include "ask/answer/serving/prices.hpp"
+#include "ask/answer/serving/serving.hpp"
 #include "ask/answer/serving/steady.hpp"
 #include "ask/answer/serving/whole_run.hpp"
 #include "ask/request/request.hpp"
@@ -166,6 +168,16 @@ Formula end_of_mean(S s, const char* expression, const char* path) {
 }
 constexpr auto of_first = end_of_mean<InferenceClass::first_token>,
                of_each = end_of_mean<InferenceClass::served_decode>;
+/// An end of an interval that has no short form.
+template <Letters path, Letters end>
+Formula end_at(S s) {
+  return from_engine(s, "x", "end of the interval", fmt::format("{}_{}", path.text, end.text));
+}
+constexpr std::string_view of_throughput =
+    "interval of output rates; with users, by Little's law from the latency; at a rate, exact unless the capacity at "
+    "the low end of its interval is lower";
+constexpr std::string_view of_pool = "2.5 % of the granted memory: startup logs of vLLM";
+constexpr std::string_view priced_range = "traffic, a price and an estimate with a known interval";
 constexpr std::string_view known_range = "traffic, and an estimate with a known interval";
 
 constexpr Definition serving_table[] = {
@@ -315,6 +327,42 @@ constexpr Definition serving_table[] = {
      "the same lengths; GPUs are billed all the time", "--api-price", "--api-price IN,OUT, traffic and a price"},
     {"serving.joules_per_token", "energy per output token", "J", energy, "constant rated power",
      "--watts, or the hardware file", "traffic, and a device of known power"},
+    {"serving.throughput_in_tok_s_low", "prompt tokens per second, low end of the 90 % interval", "tokens/s",
+     end_at<"serving.throughput_in_tok_s", "low">, of_throughput, left_out_figures, known_range},
+    {"serving.throughput_in_tok_s_high", "prompt tokens per second, high end of the 90 % interval", "tokens/s",
+     end_at<"serving.throughput_in_tok_s", "high">, of_throughput, left_out_figures, known_range},
+    {"serving.throughput_out_tok_s_low", "output tokens per second, low end of the 90 % interval", "tokens/s",
+     end_at<"serving.throughput_out_tok_s", "low">, of_throughput, left_out_figures, known_range},
+    {"serving.throughput_out_tok_s_high", "output tokens per second, high end of the 90 % interval", "tokens/s",
+     end_at<"serving.throughput_out_tok_s", "high">, of_throughput, left_out_figures, known_range},
+    {"serving.throughput_req_s_low", "completed requests per second, low end of the 90 % interval", "requests/s",
+     end_at<"serving.throughput_req_s", "low">, of_throughput, left_out_figures, known_range},
+    {"serving.throughput_req_s_high", "completed requests per second, high end of the 90 % interval", "requests/s",
+     end_at<"serving.throughput_req_s", "high">, of_throughput, left_out_figures, known_range},
+    {"serving.capacity_req_s_low", "maximum sustained requests per second, low end of the 90 % interval", "requests/s",
+     end_at<"serving.capacity_req_s", "low">, interval_law, left_out_figures, known_range},
+    {"serving.capacity_req_s_high", "maximum sustained requests per second, high end of the 90 % interval",
+     "requests/s", end_at<"serving.capacity_req_s", "high">, interval_law, left_out_figures, known_range},
+    {"serving.usd_per_1m_input_low", "price per million input tokens, low end of the 90 % interval", "USD",
+     end_at<"serving.usd_per_1m_input", "low">, of_throughput, left_out_figures, priced_range},
+    {"serving.usd_per_1m_input_high", "price per million input tokens, high end of the 90 % interval", "USD",
+     end_at<"serving.usd_per_1m_input", "high">, of_throughput, left_out_figures, priced_range},
+    {"serving.usd_per_1m_output_low", "price per million output tokens, low end of the 90 % interval", "USD",
+     end_at<"serving.usd_per_1m_output", "low">, of_throughput, left_out_figures, priced_range},
+    {"serving.usd_per_1m_output_high", "price per million output tokens, high end of the 90 % interval", "USD",
+     end_at<"serving.usd_per_1m_output", "high">, of_throughput, left_out_figures, priced_range},
+    {"serving.joules_per_token_low", "energy per output token, low end of the 90 % interval", "J",
+     end_at<"serving.joules_per_token", "low">, of_throughput, left_out_figures,
+     "traffic, a device of known power and an estimate with a known interval"},
+    {"serving.joules_per_token_high", "energy per output token, high end of the 90 % interval", "J",
+     end_at<"serving.joules_per_token", "high">, of_throughput, left_out_figures,
+     "traffic, a device of known power and an estimate with a known interval"},
+    {"engine_memory.kv_tokens_low", "tokens in the KV cache, low end of the 90 % interval", "",
+     end_at<"engine_memory.kv_tokens", "low">, of_pool, left_out_figures,
+     "traffic, and an engine that allocates its cache last"},
+    {"engine_memory.kv_tokens_high", "tokens in the KV cache, high end of the 90 % interval", "",
+     end_at<"engine_memory.kv_tokens", "high">, of_pool, left_out_figures,
+     "traffic, and an engine that allocates its cache last"},
 };
 
 }  // namespace

@@ -60,12 +60,25 @@ Formula least_of_interval(S s, const char* path) {
   f.own.insert(f.own.begin(), as_symbol(s, "t", "step time, s", "step.time_s"));
   return f;
 }
+/// The ends of the interval of a row.
+template <Letters path>
+Formula least(S s) {
+  return least_of_interval(s, path.text);
+}
+template <Letters path>
+Formula most(S s) {
+  return end_of_interval(s, "x*w", path.text);
+}
 constexpr std::string_view as_the_step = "same as the step time";
 constexpr std::string_view by_leaving_out = "llmcalc-fit training";
 constexpr std::string_view with_tokens = "--tokens D and an estimate with a known interval";
 
 constexpr std::string_view given_tokens = "--tokens D";
 constexpr std::string_view failing = "--tokens D, --mtbf H and --checkpoint-bandwidth B/S";
+constexpr std::string_view failing_estimated =
+    "--tokens D, --mtbf H, --checkpoint-bandwidth B/S and an estimate with a known interval";
+constexpr std::string_view deadline_met =
+    "--tokens D, --days X and an estimate with a known interval, if some replica count meets the deadline";
 constexpr std::string_view throughput = "--measured-tokens-per-s X";
 constexpr Definition run_table[] = {
     {"estimate.measured_scale", "ratio of estimated to measured throughput", "",
@@ -96,19 +109,23 @@ constexpr Definition run_table[] = {
        return {ratio("D_run", rate(s)) + "/86400", measured(s)};
      },
      "at the measured or predicted throughput", "Goon (3.4)", given_tokens},
-    {"run.days_low", "days, low end of the 90 % interval", "days", [](S s) { return least_of_interval(s, "run.days"); },
-     as_the_step, by_leaving_out, with_tokens},
-    {"run.days_high", "days, high end of the 90 % interval", "days",
-     [](S s) { return end_of_interval(s, "x*w", "run.days"); }, as_the_step, by_leaving_out, with_tokens},
-    {"run.cost_usd_low", "cost, low end of the 90 % interval", "USD",
-     [](S s) { return least_of_interval(s, "run.cost_usd"); }, as_the_step, by_leaving_out, with_tokens},
-    {"run.cost_usd_high", "cost, high end of the 90 % interval", "USD",
-     [](S s) { return end_of_interval(s, "x*w", "run.cost_usd"); }, as_the_step, by_leaving_out, with_tokens},
+    {"run.days_low", "days, low end of the 90 % interval", "days", least<"run.days">, as_the_step, by_leaving_out,
+     with_tokens},
+    {"run.days_high", "days, high end of the 90 % interval", "days", most<"run.days">, as_the_step, by_leaving_out,
+     with_tokens},
+    {"run.cost_usd_low", "cost, low end of the 90 % interval", "USD", least<"run.cost_usd">, as_the_step,
+     by_leaving_out, with_tokens},
+    {"run.cost_usd_high", "cost, high end of the 90 % interval", "USD", most<"run.cost_usd">, as_the_step,
+     by_leaving_out, with_tokens},
     {"run.gpu_hours", "GPU-hours", "h",
      [](S s) -> Formula {
        return {ratio("gpus*D_run", rate(s)) + "/3600", measured(s)};
      },
      "", "Goon (3.4)", given_tokens},
+    {"run.gpu_hours_low", "GPU-hours, low end of the 90 % interval", "h", least<"run.gpu_hours">, as_the_step,
+     by_leaving_out, with_tokens},
+    {"run.gpu_hours_high", "GPU-hours, high end of the 90 % interval", "h", most<"run.gpu_hours">, as_the_step,
+     by_leaving_out, with_tokens},
     {"run.checkpoint_bytes", "checkpoint size", "bytes",
      [](S s) -> Formula {
        const States all = training_states(s.arch(), s.plan());
@@ -135,8 +152,16 @@ constexpr Definition run_table[] = {
      "the remainder is checkpoints, lost work and restarts", "Daly 2006", failing},
     {"run.effective_days", "days including failures", "days", [](S s) { return with_failures(s, "days/g"); }, "",
      "Daly 2006", failing},
+    {"run.effective_days_low", "days including failures, low end of the 90 % interval", "days",
+     least<"run.effective_days">, as_the_step, by_leaving_out, failing_estimated},
+    {"run.effective_days_high", "days including failures, high end of the 90 % interval", "days",
+     most<"run.effective_days">, as_the_step, by_leaving_out, failing_estimated},
     {"run.effective_gpu_hours", "GPU-hours including failures", "h",
      [](S s) { return with_failures(s, "gpus*days*24/g"); }, "", "Daly 2006", failing},
+    {"run.effective_gpu_hours_low", "GPU-hours including failures, low end of the 90 % interval", "h",
+     least<"run.effective_gpu_hours">, as_the_step, by_leaving_out, failing_estimated},
+    {"run.effective_gpu_hours_high", "GPU-hours including failures, high end of the 90 % interval", "h",
+     most<"run.effective_gpu_hours">, as_the_step, by_leaving_out, failing_estimated},
     {"run.gpus_needed", "GPUs needed to finish within a given number of days", "",
      [](S s) -> Formula {
        if (!keeps_rate(s.request()) || s.request().gave("--global-batch") || s.request().run.mtbf)
@@ -150,10 +175,30 @@ constexpr Definition run_table[] = {
      "whole replicas of the same layout, which share a specified global batch; predicted separately for each count, or "
      "at the per-GPU throughput of this plan if the throughput is measured or specified",
      "--days", "--tokens D and --days X, a deadline that some replica count meets"},
+    {"run.gpus_needed_low", "GPUs needed, low end of the 90 % interval", "",
+     [](S s) {
+       return from_engine(s, "n_d", "GPUs that meet the deadline if the run is this much faster",
+                          "run.gpus_needed_low");
+     },
+     as_the_step, by_leaving_out, deadline_met},
+    {"run.gpus_needed_high", "GPUs needed, high end of the 90 % interval", "",
+     [](S s) {
+       return from_engine(s, "n_d", "GPUs that meet the deadline if the run is this much slower",
+                          "run.gpus_needed_high");
+     },
+     as_the_step, by_leaving_out, deadline_met},
     {"run.energy_kwh", "energy", "kWh", [](S s) { return of_hours(s, "*watts*PUE/1000"); },
      "--watts, else the hardware file", "LLaMA (arXiv:2302.13971) §6", "--tokens D and a device of known power"},
+    {"run.energy_kwh_low", "energy, low end of the 90 % interval", "kWh", least<"run.energy_kwh">, as_the_step,
+     by_leaving_out, with_tokens},
+    {"run.energy_kwh_high", "energy, high end of the 90 % interval", "kWh", most<"run.energy_kwh">, as_the_step,
+     by_leaving_out, with_tokens},
     {"run.co2_kg", "carbon dioxide", "kg", fixed<"kWh*co2_per_kwh">, "grid carbon intensity is an input",
      "LLaMA (arXiv:2302.13971) §6", "--tokens D, --co2 KG/KWH and a device of known power"},
+    {"run.co2_kg_low", "carbon dioxide, low end of the 90 % interval", "kg", least<"run.co2_kg">, as_the_step,
+     by_leaving_out, "--tokens D, --co2 KG/KWH and an estimate with a known interval"},
+    {"run.co2_kg_high", "carbon dioxide, high end of the 90 % interval", "kg", most<"run.co2_kg">, as_the_step,
+     by_leaving_out, "--tokens D, --co2 KG/KWH and an estimate with a known interval"},
     {"run.cost_usd", "cost", "USD", [](S s) { return of_hours(s, "*price"); },
      "--price, else the first price in the hardware file", "the hardware file", "--tokens D and a price"},
 };
