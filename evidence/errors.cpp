@@ -18,7 +18,7 @@ double mean_of(const std::vector<double>& values) {
 /// Summary of absolute errors, signed errors and coverage. A coverage value is 0 or 1 for a row, and a fraction for a
 /// group.
 ErrorSummary summed_up(const std::vector<double>& sizes, const std::vector<double>& signs,
-                       const std::vector<double>& covered) {
+                       const std::vector<double>& covered, const std::vector<double>& scores) {
   ErrorSummary s;
   if (sizes.empty()) return s;
   s.rows = static_cast<Count>(sizes.size());
@@ -28,6 +28,7 @@ ErrorSummary summed_up(const std::vector<double>& sizes, const std::vector<doubl
   s.worst = *std::max_element(sizes.begin(), sizes.end());
   s.signed_median = quantile(signs, 0.5);
   if (!covered.empty()) s.coverage = mean_of(covered);
+  if (!scores.empty()) s.interval_score = mean_of(scores);
   return s;
 }
 
@@ -38,6 +39,15 @@ double relative_error(const Compared& c) { return (c.predicted - c.measured) / c
 std::optional<bool> is_covered(const Compared& c) {
   if (!c.low || !c.high) return std::nullopt;
   return *c.low <= c.measured && c.measured <= *c.high;
+}
+
+std::optional<double> interval_score(const Compared& c) {
+  if (!c.low || !c.high || *c.low <= 0) return std::nullopt;
+  constexpr double outside = 2 / 0.1;
+  const auto log_ratio = [](double a, double b) { return elementary::log(a / b); };
+  const double below = std::max(0.0, log_ratio(*c.low, c.measured)),
+               above = std::max(0.0, log_ratio(c.measured, *c.high));
+  return log_ratio(*c.high, *c.low) + outside * (below + above);
 }
 
 double quantile(std::vector<double> values, double q) {
@@ -69,13 +79,14 @@ double covering_width(const std::map<std::string, std::vector<double>>& errors, 
 }
 
 ErrorSummary summary(std::span<const Compared> rows) {
-  std::vector<double> sizes, signs, covered;
+  std::vector<double> sizes, signs, covered, scores;
   for (const Compared& c : rows) {
     signs.push_back(relative_error(c));
     sizes.push_back(std::fabs(signs.back()));
     if (const auto in = is_covered(c)) covered.push_back(*in ? 1 : 0);
+    if (const auto score = interval_score(c)) scores.push_back(*score);
   }
-  return summed_up(sizes, signs, covered);
+  return summed_up(sizes, signs, covered, scores);
 }
 
 std::map<std::string, ErrorSummary> summary_by_group(std::span<const Compared> rows) {
@@ -87,13 +98,14 @@ std::map<std::string, ErrorSummary> summary_by_group(std::span<const Compared> r
 }
 
 ErrorSummary summary_of_groups(std::span<const Compared> rows) {
-  std::vector<double> sizes, signs, covered;
+  std::vector<double> sizes, signs, covered, scores;
   for (const auto& [group, s] : summary_by_group(rows)) {
     sizes.push_back(s.median);
     signs.push_back(s.signed_median);
     if (s.coverage) covered.push_back(*s.coverage);
+    if (s.interval_score) scores.push_back(*s.interval_score);
   }
-  return summed_up(sizes, signs, covered);
+  return summed_up(sizes, signs, covered, scores);
 }
 
 }  // namespace llmcalc

@@ -23,11 +23,17 @@ double relative_error(const Compared& c);
 /// Whether the measurement lies within the predicted interval, including its ends. Empty if there is no interval.
 std::optional<bool> is_covered(const Compared& c);
 
+/// Interval score of a 90 % interval of ln x: its width, plus 20 times the distance of a measurement outside of it
+/// (Gneiting & Raftery 2007, "Strictly Proper Scoring Rules, Prediction, and Estimation", eq. 43). Lower is better.
+/// Empty if there is no interval, or if it begins at 0.
+std::optional<double> interval_score(const Compared& c);
+
 /// Errors as fractions. All are absolute errors except `signed_median`.
 struct ErrorSummary {
   Count rows = 0;
   double median = 0, mean = 0, p90 = 0, worst = 0, signed_median = 0;
-  std::optional<double> coverage;  ///< fraction of the intervals that cover their measurement
+  std::optional<double> coverage;        ///< fraction of the intervals that cover their measurement
+  std::optional<double> interval_score;  ///< mean of interval_score()
 };
 
 /// q-quantile of n values, interpolated linearly between the order statistics around (n - 1) q. Precondition: n > 0.

@@ -51,6 +51,7 @@ json::Value group_json(const ErrorGroup& g) {
   json::Value v{{"group", g.text()}, {"rows", e.rows}, {"median", e.median},
                 {"mean", e.mean},    {"p90", e.p90},   {"signed", e.signed_median}};
   if (e.coverage) v["coverage"] = *e.coverage;
+  if (e.interval_score) v["interval_score"] = *e.interval_score;
   return v;
 }
 

@@ -15,8 +15,12 @@
 #include "cli/stop.hpp"
 #include "evidence/convert/convert.hpp"
 #include "evidence/profile/operator_table.hpp"
+#include "presets/estimators/inference_estimator.hpp"
+#include "presets/estimators/training_estimator.hpp"
 #include "presets/load.hpp"
 #include "report/accuracy_report.hpp"
+#include "text/counted.hpp"
+#include "text/date.hpp"
 #include "text/error.hpp"
 #include "text/file_exists.hpp"
 #include "text/names.hpp"
@@ -114,6 +118,31 @@ int run_convert(const std::vector<std::string>& paths, bool force) {
   return 0;
 }
 
+/// The day of --since: a date, or the day of the kind's fit.
+std::string since_of(const std::string& said, std::optional<AccuracyKind> kind) {
+  if (said != "fit") {
+    if (is_date(said)) return first_day(said);
+    throw InputError(
+        fmt::format("--since: expected a date such as 2026-03-28 or 2026-03, or fit, got {}", in_quotes(said)));
+  }
+  if (!kind || *kind == AccuracyKind::serving)
+    throw InputError("--since fit: only training, memory and inference have a fit; name one of them, or pass a date");
+  const bool inference = *kind == AccuracyKind::inference;
+  return leading_date(inference ? inference_estimator().fitted : training_estimator().fitted).value();
+}
+
+/// Keeps the rows of runs since --since. Throws InputError if there are none.
+void keep_recent(const Arguments& arguments, std::optional<AccuracyKind> kind, MeasurementFile& file) {
+  if (!arguments.has("--since")) return;
+  const std::string since = since_of(arguments.text("--since"), kind);
+  const Count undated = keep_since(file, since);
+  if (file.training.empty() && file.inference.empty() && file.serving.empty())
+    throw InputError(
+        fmt::format("{}: no row has a date of {} or later{}; pass newer measurements or an earlier --since", file.where,
+                    since, undated > 0 ? fmt::format(" ({} without a date)", undated) : ""));
+  if (undated > 0) say(fmt::format("llmcalc: note: {} without a date omitted", counted(undated, "row")));
+}
+
 int run_accuracy(const Arguments& arguments) {
   std::vector<std::string> paths = arguments.words_from("KIND");
   if (paths.empty())
@@ -127,7 +156,8 @@ int run_accuracy(const Arguments& arguments) {
   if (!kind && !file_exists(first)) kind = accuracy_kind(first);
   const ReplayBasis basis = basis_of(arguments, kind);
   ProgressLine line("reading measurements");
-  const MeasurementFile file = paths.empty() ? published_measurements(rows_for(*kind)) : measurements(paths, kind);
+  MeasurementFile file = paths.empty() ? published_measurements(rows_for(*kind)) : measurements(paths, kind);
+  keep_recent(arguments, kind, file);
   const Accuracy a = predicted(file, kind, basis, line);
   line.clear();
   return print(accuracy_report(a, {paths, arguments.has("--rows")}), screen_of(arguments));
@@ -141,6 +171,8 @@ constexpr std::array accuracy_words{
     Word{.name = "FILE", .help = "measurement files [the built-in ones]", .required = false, .repeats = true}};
 constexpr std::array accuracy_options{
     Option{"--rows", "", "list every row, with its subject and assumptions"},
+    Option{"--since", "DATE",
+           "only runs since a date (2026-03-28, 2026-03), or since the fit of the estimates (fit): a blind test"},
     Option{"--tables", "DIR", "serving: layer times from operator tables, in the format of calibrate --from"},
     Option{"--hardware", "HW", "serving: preset or hardware file to use instead of the recorded device"}};
 

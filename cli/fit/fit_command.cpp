@@ -41,35 +41,41 @@ std::vector<std::string> names_of(const Accuracy& a, std::string RowSubject::*pr
   return {names.begin(), names.end()};
 }
 
+/// Predictions of a fit: of rows held out of it, and of the rows in it.
+struct FitErrors {
+  Accuracy left_out, in_fit;
+};
+
 /// An estimator with these parameter values. Its intervals are derived from held-out rows.
 template <typename Estimate, typename Class>
-Estimate estimator(std::span<const double> values, const Accuracy& left_out, const IntervalsByClass& once_measured,
+Estimate estimator(std::span<const double> values, const FitErrors& errors, const IntervalsByClass& once_measured,
                    std::string how) {
+  const Accuracy& left_out = errors.left_out;
   Estimate e;
   std::copy(values.begin(), values.end(), e.parameters.values().begin());
   e.fitted = std::move(how);
   e.devices = names_of(left_out, &RowSubject::gpu);
   e.software = names_of(left_out, &RowSubject::profile);
-  e.intervals = in_order<Class>(intervals(left_out));
+  e.intervals = in_order<Class>(intervals(left_out, errors.in_fit));
   e.intervals_new = in_order<Class>(intervals_of_new(left_out));
   e.intervals_once_measured = in_order<Class>(once_measured);
   return e;
 }
 
 /// Intervals of times from operator tables; empty without tables.
-IntervalsByClass with_tables(const ReplayBasis& basis, const Accuracy& left_out) {
+IntervalsByClass with_tables(const ReplayBasis& basis, const FitErrors& errors) {
   if (basis.tables.empty()) return {};
   const Accuracy replays = accuracy(published_measurements(MeasurementKind::serving), AccuracyKind::serving, {}, basis);
-  return intervals_with_tables(replays, intervals(left_out));
+  return intervals_with_tables(replays, intervals(errors.left_out, errors.in_fit));
 }
 
-json::Value estimator_file(std::span<const double> values, const Accuracy& left_out, const ReplayBasis& basis,
+json::Value estimator_file(std::span<const double> values, const FitErrors& errors, const ReplayBasis& basis,
                            std::string how) {
-  if (left_out.kind == AccuracyKind::inference)
+  if (errors.left_out.kind == AccuracyKind::inference)
     return inference_estimator_json(
-        estimator<InferenceEstimator, InferenceClass>(values, left_out, with_tables(basis, left_out), std::move(how)));
-  return training_estimator_json(
-      estimator<TrainingEstimator, EstimateClass>(values, left_out, intervals_after_a_step(left_out), std::move(how)));
+        estimator<InferenceEstimator, InferenceClass>(values, errors, with_tables(basis, errors), std::move(how)));
+  return training_estimator_json(estimator<TrainingEstimator, EstimateClass>(
+      values, errors, intervals_after_a_step(errors.left_out), std::move(how)));
 }
 
 std::span<const double> shipped_values(AccuracyKind kind) {
@@ -82,10 +88,13 @@ void write_fit(const std::string& path, const MeasurementFile& file, const FitSe
                Accuracy& a, ProgressLine& line) {
   const double ridge = chosen_ridge(*a.kind);
   const std::vector<double> values = fitted(set, ridge, shipped_values(*a.kind), told(line, "fit: step"));
-  leave_out(a, set, ridge, values, told(line, "fit without family"));
+  FitErrors errors{.left_out = a, .in_fit = a};
+  predict_from(errors.in_fit, set, values);
+  leave_out(errors.left_out, set, ridge, values, told(line, "fit without family"));
   const auto n = std::count_if(set.weights.begin(), set.weights.end(), [](double w) { return w > 0; });
   const std::string how = fmt::format("{}, to {} values from {}", today(), n, file.where);
-  write_json(path, estimator_file(values, a, basis, how));
+  write_json(path, estimator_file(values, errors, basis, how));
+  a = std::move(errors.left_out);
 }
 
 const EstimatorTerm& term(AccuracyKind kind, const std::string& said) {

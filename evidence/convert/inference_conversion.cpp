@@ -20,6 +20,7 @@
 #include "evidence/rows/figures.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 #include "presets/formats/gguf_mix.hpp"
+#include "text/date.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -364,6 +365,7 @@ MeasurementHead head_of(const InferenceRow& row) {
           .where = row.where,
           .family = row.source.title.empty() ? "not stated" : row.source.title,
           .quality = row.tier,
+          .date = leading_date(row.date).value_or(""),
           .model = row.model.name,
           .source = row.source,
           .gpus = row.hardware.count};

@@ -24,6 +24,7 @@
 #include "evidence/convert/training_row.hpp"
 #include "evidence/names/training_stack.hpp"
 #include "evidence/names/words.hpp"
+#include "text/date.hpp"
 #include "text/leading_number.hpp"
 #include "text/names.hpp"
 
@@ -385,6 +386,7 @@ MeasurementHead head_of(const TrainingRow& row) {
           .where = row.where,
           .family = row.family.empty() ? "not stated" : row.family,
           .quality = row.quality,
+          .date = leading_date(row.date).value_or(""),
           .model = row.model.name,
           .source = row.source,
           .gpus = row.hardware.count};

@@ -235,6 +235,7 @@ TrainingRow read_training_row(const RowObject& row, const std::string& id) {
                                   {"software_version", &r.software_version},
                                   {"scope", &r.scope},
                                   {"quality", &r.quality},
+                                  {"date", &r.date},
                                   {"notes", &r.notes}})
     *text = row.said(key);
   if (row.is_false("recompute")) r.recompute = "none";
@@ -253,7 +254,7 @@ TrainingRow read_training_row(const RowObject& row, const std::string& id) {
   r.derived_tokens_per_s_per_gpu = derived.quantity("tokens_per_s_per_gpu");
   derived.known({"basis"});
   derived.finish();
-  row.known({"derived_from_tflops", "attention_kernel", "parallelism_note", "rl", "container", "date"});
+  row.known({"derived_from_tflops", "attention_kernel", "parallelism_note", "rl", "container"});
   row.finish();
   return r;
 }

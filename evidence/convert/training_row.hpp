@@ -65,7 +65,7 @@ struct TrainingRow {
   std::string software;  ///< value of the key "software", "framework" or "stack"
   std::string software_version;
   std::string assumed;  ///< inputs that the source does not state, from the key "assumed"
-  std::string family, precision, recompute, attention, flops_convention, optimizer, scope, quality, notes;
+  std::string family, precision, recompute, attention, flops_convention, optimizer, scope, quality, date, notes;
   std::string adapters;  ///< keys "lora", "lora_rank", "lora_targets" and "adapters" with their values
   RowSource source;
   TrainingModel model;

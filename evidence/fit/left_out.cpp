@@ -186,6 +186,15 @@ IntervalsByClass intervals(const Accuracy& left_out) {
   return intervals_of(known, power_of_inference);
 }
 
+IntervalsByClass intervals(const Accuracy& left_out, const Accuracy& in_fit) {
+  IntervalsByClass all = intervals(left_out);
+  if (left_out.kind != AccuracyKind::inference) return all;
+  const ErrorsByClass fitted = errors_by_class(in_fit, [](const PredictedRow&) { return true; });
+  for (const auto& [kind, own] : intervals_of(fitted, power_of_inference))
+    if (own.factor > all[kind].factor) all[kind] = own;
+  return all;
+}
+
 IntervalsByClass intervals_of_new(const Accuracy& left_out) {
   if (left_out.kind != AccuracyKind::inference) return {};
   const Coverage coverage(left_out);

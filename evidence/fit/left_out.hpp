@@ -49,6 +49,9 @@ EstimateInterval interval_of(const std::map<std::string, std::vector<double>>& e
 /// summaries. In inference, excludes rows of intervals_of_new(), except in classes that would keep fewer than three
 /// families, and weights a family by the square root of its rows.
 IntervalsByClass intervals(const Accuracy& left_out);
+/// The same, but in inference no narrower than an interval that covers the errors of the fit itself. A source whose
+/// device no other source has is new when left out, but known to the fit.
+IntervalsByClass intervals(const Accuracy& left_out, const Accuracy& in_fit);
 
 /// Intervals of inference rows on a device, or with software, that no other source has.
 IntervalsByClass intervals_of_new(const Accuracy& left_out);

@@ -6,6 +6,8 @@
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
+#include "text/date.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
@@ -17,6 +19,7 @@ void head_fields(Io& io, Head& h) {
   io("id", h.id);
   io("family", h.family, std::string(not_stated));
   io("quality", h.quality);
+  io("date", h.date);
   io.object("source", [&](auto& in) {
     in("title", h.source.title);
     in("url", h.source.url);
@@ -40,6 +43,9 @@ MeasurementHead read_head(const json::Object& row, const std::string& where) {
   MeasurementHead h{.where = where};
   FieldReader io(row);
   head_fields(io, h);
+  if (!h.date.empty() && !is_date(h.date))
+    throw InputError(
+        fmt::format("{}, \"date\": expected a date such as 2026-03-28 or 2026-03, got {}", where, in_quotes(h.date)));
   if (h.id.empty()) throw InputError(where + ": \"id\" is missing; every row needs a unique id");
   return h;
 }

@@ -9,6 +9,7 @@
 #include "evidence/rows/published.hpp"
 #include "evidence/rows/serving_measurement.hpp"
 #include "evidence/rows/training_measurement.hpp"
+#include "text/date.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -84,6 +85,19 @@ MeasurementFile published_measurements(MeasurementKind kind) {
   if (kind != MeasurementKind::training)
     file.serving = read_measurements(published_text("serving.jsonl"), "published serving runs").serving;
   return file;
+}
+
+Count keep_since(MeasurementFile& file, const std::string& since) {
+  Count undated = 0;
+  const auto is_earlier = [&](const auto& c) {
+    const std::string& date = c.head.date;
+    undated += date.empty();
+    return date.empty() || first_day(date) < since;
+  };
+  std::erase_if(file.training, is_earlier);
+  std::erase_if(file.inference, is_earlier);
+  std::erase_if(file.serving, is_earlier);
+  return undated;
 }
 
 }  // namespace llmcalc

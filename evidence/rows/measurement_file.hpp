@@ -29,6 +29,10 @@ struct MeasurementFile {
 MeasurementFile read_measurements(std::string_view text, const std::string& where);
 MeasurementFile read_measurement_file(const std::string& path);
 
+/// Removes rows of runs before the day `since` (first_day()). Returns the number of rows without a date, which are
+/// removed too.
+Count keep_since(MeasurementFile& file, const std::string& since);
+
 /// Measurements shipped with the program. For inference, they include the recorded runs, which a fit also uses.
 MeasurementFile published_measurements(MeasurementKind kind);
 

@@ -16,6 +16,7 @@ struct MeasurementHead {
   std::string where{};    ///< file, line and row, for messages
   std::string family{};   ///< common name of one source's runs; "not stated" if the row does not state it
   std::string quality{};  ///< quality tier: "A", "B", "C"; empty: not stated
+  std::string date{};     ///< date of the run: "2026-03-28", "2026-03"; empty: not stated
   std::string model{};    ///< name of the model; empty: not stated
   RowSource source{};
   Count gpus = 1;  ///< device count in the row

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "text/date.hpp"
 #include "text/error.hpp"
 #include "text/leading_number.hpp"
 #include "text/names.hpp"
@@ -27,15 +28,6 @@ std::vector<Count> numbers_of(std::string_view text) {
   }
   while (!all.empty() && all.size() > 1 && all.back() == 0) all.pop_back();
   return all;
-}
-
-/// Whether the text is a date: 2026, 2026-03 or 2026-03-28.
-bool is_date(std::string_view text) {
-  const bool year = text.size() == 4 && text.starts_with("20");
-  if (!year && text.size() != 7 && text.size() != 10) return false;
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (i == 4 || i == 7 ? text[i] != '-' : !is_digit(text[i])) return false;
-  return true;
 }
 
 /// Whether a version was released by the date `by`. A year or a month includes all of its days.

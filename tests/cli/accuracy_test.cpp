@@ -386,3 +386,29 @@ TEST_CASE("Ctrl-C ends a long comparison cleanly, and progress is shown", "[accu
   CHECK(r.out.empty());
   CHECK_THAT(r.err, Contains("row ") && Contains(" of 600") && Catch::EndsWith("stopped\n"));
 }
+
+TEST_CASE("--since keeps runs from a date on, and reports rows without a date", "[accuracy][cli]") {
+  const std::string row = R"({"command": "infer", "model": "llama-3.1-8b", "hardware": "h100-sxm-80gb",
+      "inputs": {"batch": 1, "prompt": 128, "generate": 128}, "engine": {"name": "vllm"}, "measured": {"tpot_ms": 7})";
+  const auto dated = [&](const char* id, const char* date) {
+    std::string one = row + R"(, "id": ")" + id + "\"";
+    if (*date != 0) one += R"(, "date": ")" + std::string(date) + "\"";
+    return one + "}";
+  };
+  const std::string path = file("dated.json", "[" + dated("old", "2025-12") + "," + dated("month", "2026-03") + "," +
+                                                  dated("day", "2026-04-02") + "," + dated("none", "") + "]");
+  const auto kept = [&](const std::string& since) { return test::ask("accuracy " + path + since)["rows"].size(); };
+  CHECK(kept("") == 4);
+  CHECK(kept(" --since 2026") == 2);
+  CHECK(kept(" --since 2026-03-01") == 2);
+  CHECK(kept(" --since 2026-03-02") == 1);
+  CHECK_THAT(test::llmcalc("accuracy " + path + " --since 2026").err, Contains("row without a date omitted"));
+  test::refused("accuracy inference " + path + " --since fit",
+                path + ": no row has a date of " +
+                    test::ask("show inference")["fitted"].get<std::string>().substr(0, 10) +
+                    " or later (1 without a date); pass newer measurements or an earlier --since");
+  test::refused("accuracy " + path + " --since yesterday",
+                "--since: expected a date such as 2026-03-28 or 2026-03, or fit, got \"yesterday\"");
+  test::refused("accuracy " + path + " --since fit",
+                "--since fit: only training, memory and inference have a fit; name one of them, or pass a date");
+}

@@ -153,6 +153,7 @@ TEST_CASE("hardware without published runs is compared at the slow end of its in
   REQUIRE(second["hardware"] == "h800-sxm-80gb");
   CHECK(second["run"]["cost_usd"].get<double>() == Approx(first["run"]["cost_usd"].get<double>()).epsilon(0.05));
   CHECK_THAT(second["reasons"][0].get<std::string>(), Contains("at the slow end of its interval"));
-  const std::string cheap = test::llmcalc(plan + "h100,h800 --price h100-sxm-80gb=2,h800-sxm-80gb=1").out;
-  CHECK_THAT(cheap, Contains("no published training run on h800-sxm-80gb; counted at the slow end of its interval"));
+  const json::Value cheap = test::ask(plan + "h100,h800 --price h100-sxm-80gb=2,h800-sxm-80gb=1");
+  CHECK_THAT(cheap["verdict"].dump(),
+             Contains("no published training run on h800-sxm-80gb; counted at the slow end of its interval"));
 }

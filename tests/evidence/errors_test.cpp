@@ -65,6 +65,16 @@ TEST_CASE("each group is summarized separately, and all groups have equal weight
   CHECK(about(*s.coverage, (2.0 / 3 + 1) / 2));
 }
 
+TEST_CASE("an interval score is the width, plus 20 times the distance outside", "[errors]") {
+  const auto score = [](double measured) {
+    return *interval_score({.group = "", .predicted = 2, .measured = measured, .low = 1, .high = 4});
+  };
+  CHECK(score(3) == Approx(std::log(4)));
+  CHECK(score(8) == Approx(std::log(4) + 20 * std::log(2)));
+  CHECK(score(0.5) == Approx(std::log(4) + 20 * std::log(2)));
+  CHECK_FALSE(interval_score({.group = "", .predicted = 2, .measured = 2, .low = std::nullopt, .high = 4}));
+}
+
 TEST_CASE("the summary of no rows is zero", "[errors]") {
   const ErrorSummary s = summary({});
   CHECK((s.rows == 0 && s.median == 0 && s.worst == 0 && !s.coverage));

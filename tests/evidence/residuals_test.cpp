@@ -54,10 +54,10 @@ std::map<std::string, PredictedRow> predicted(MeasurementKind rows, AccuracyKind
 /// Rounds to five digits.
 bool rounds_to(double x, double shown) { return std::fabs(x - shown) <= 1e-4 * std::fabs(x); }
 
-/// The shipped rows used in a fit, each predicted by a fit without its source.
-Accuracy left_out(const std::string& name, MeasurementKind rows, AccuracyKind kind) {
+/// The shipped rows used in a fit, with one of their committed predictions.
+Accuracy committed_as(double Residual::*prediction, const std::string& name, MeasurementKind rows, AccuracyKind kind) {
   std::map<std::string, double> values;
-  for (const Residual& r : committed(name)) values[r.row] = r.left_out;
+  for (const Residual& r : committed(name)) values[r.row] = r.*prediction;
   Accuracy a = accuracy(published_measurements(rows), kind);
   std::erase_if(a.rows, [&](const PredictedRow& r) { return !values.contains(r.id + "," + r.quantity); });
   for (PredictedRow& r : a.rows) r.predicted.value = values.at(r.id + "," + r.quantity);
@@ -79,11 +79,17 @@ void check_shipped(const IntervalsByClass& found, const std::array<EstimateInter
 }  // namespace
 
 TEST_CASE("the shipped intervals follow from the committed residuals of held-out sources", "[accuracy]") {
-  const Accuracy training = left_out("training", MeasurementKind::training, AccuracyKind::training),
-                 inference = left_out("inference", MeasurementKind::inference, AccuracyKind::inference);
+  const auto training_as = [](double Residual::*prediction) {
+    return committed_as(prediction, "training", MeasurementKind::training, AccuracyKind::training);
+  };
+  const auto inference_as = [](double Residual::*prediction) {
+    return committed_as(prediction, "inference", MeasurementKind::inference, AccuracyKind::inference);
+  };
+  const Accuracy training = training_as(&Residual::left_out), inference = inference_as(&Residual::left_out);
   check_shipped<EstimateClass>(intervals(training), training_estimator().intervals);
   check_shipped<EstimateClass>(intervals_after_a_step(training), training_estimator().intervals_once_measured);
-  check_shipped<InferenceClass>(intervals(inference), inference_estimator().intervals);
+  check_shipped<InferenceClass>(intervals(inference, inference_as(&Residual::predicted)),
+                                inference_estimator().intervals);
   check_shipped<InferenceClass>(intervals_of_new(inference), inference_estimator().intervals_new);
 }
 

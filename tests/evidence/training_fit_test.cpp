@@ -171,6 +171,27 @@ TEST_CASE("intervals of known and of new devices and engines are separate", "[fi
   CHECK(intervals_of_new(a).at("decode").factor == Approx(std::exp(0.4 + 0.01)));
 }
 
+TEST_CASE("an interval of inference is no narrower than one of the errors in the fit", "[fit]") {
+  const auto with_errors = [](AccuracyKind kind, double error) {
+    Accuracy a;
+    a.kind = kind;
+    for (const char* family : {"a", "b", "c"}) {
+      PredictedRow r;
+      r.of = {.family = family, .gpu = "h100", .profile = "vllm", .kind = "decode"};
+      r.measured = 1;
+      r.predicted.value = std::exp(error);
+      a.rows.push_back(r);
+    }
+    return a;
+  };
+  const auto factor = [&](AccuracyKind kind, double left_out, double in_fit) {
+    return intervals(with_errors(kind, left_out), with_errors(kind, in_fit)).at("decode").factor;
+  };
+  CHECK(factor(AccuracyKind::inference, 0.1, 0.3) == Approx(std::exp(0.3 + 0.01)));
+  CHECK(factor(AccuracyKind::inference, 0.3, 0.1) == Approx(std::exp(0.3 + 0.01)));
+  CHECK(factor(AccuracyKind::training, 0.1, 0.3) == Approx(std::exp(0.1 + 0.01)));
+}
+
 TEST_CASE("an interval covers about 90 % of the errors on held-out families, weighted equally", "[fit]") {
   Accuracy a;
   const auto add = [&](const char* family, const char* kind, double error) {
