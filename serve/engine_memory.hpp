@@ -25,6 +25,7 @@ struct EngineLimits {
   Count pass_tokens = 8192;  ///< maximum number of prompt and decode tokens per pass (max_num_batched_tokens)
   Count sequences = 1024;    ///< maximum number of concurrent sequences (max_num_seqs)
   Count block_tokens = 16;   ///< number of tokens per block of the KV cache
+  Count poll_passes = 1;     ///< number of decode passes between looks at new requests (SchedulerRules::poll_passes)
   constexpr bool operator==(const EngineLimits&) const = default;
 };
 

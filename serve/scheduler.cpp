@@ -71,6 +71,7 @@ const PassEnd& Scheduler::finish(Count passes, const PassEnds& ends) {
   end_.gaps.clear();
   end_.tokens = 0;
   done_.clear();
+  unpolled_ += passes;
   if (decodes_) rules_.speculation.on() ? verify_drafts(ends.last) : advance(passes, ends);
   most_blocks_ = std::max(most_blocks_, cache_.used());
   end_chunks(ends.last);

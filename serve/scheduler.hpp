@@ -56,8 +56,8 @@ class Scheduler {
   /// Decides the next pass and allocates its blocks.
   const PassWork& schedule();
   const PassWork& work() const { return work_; }
-  /// Number of consecutive times that the pass can run if no request arrives; 1 unless all of its sequences only
-  /// decode.
+  /// Number of consecutive times that the pass can run if no request arrives, at most until the engine looks at
+  /// waiting requests; 1 unless all of its sequences only decode.
   Count passes_alike() const;
   CoreGrowth growth() const { return {decoding_.growth(0), decoding_.growth(1)}; }
   /// Records that the pass ran `passes` times, at most passes_alike().
@@ -145,6 +145,7 @@ class Scheduler {
   void unserve(SequenceSlot slot);
   void stop_decoding(SequenceSlot slot);
   void stall_unserved();
+  void look_at_requests();
   void admit();
   bool admit(SequenceSlot slot);
   void put_into_progress(SequenceSlot slot, const Hit& hit, Count new_blocks);
@@ -198,9 +199,11 @@ class Scheduler {
   SequenceSlot oldest_ = no_slot, newest_ = no_slot;
   Count running_ = 0, budget_ = 0, order_ = 0, moved_blocks_ = 0, most_blocks_ = 0;
   std::uint32_t arrivals_ = 0;
-  bool decodes_ = false;  ///< the decided pass has decoding sequences
-  bool filling_ = true;   ///< fixed batches: the current batch has not begun to decode
-  Ticks decoded_ = 0;     ///< end of the last decode pass
+  std::uint32_t seen_ = 0;  ///< requests that the engine has looked at: all that arrived before this position
+  Count unpolled_ = 0;      ///< decode passes since the last look
+  bool decodes_ = false;    ///< the decided pass has decoding sequences
+  bool filling_ = true;     ///< fixed batches: the current batch has not begun to decode
+  Ticks decoded_ = 0;       ///< end of the last decode pass
   std::array<CoreWork, reach_kinds> padding_work_{};
   PassWork work_;
   PassEnd end_;

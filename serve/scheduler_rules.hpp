@@ -42,6 +42,9 @@ struct SchedulerRules {
   Count sequences = 1024;    ///< maximum number of sequences in progress (max_num_seqs); at most pass_tokens
   Count chunk_tokens = 0;    ///< maximum number of tokens of one prompt per pass (long_prefill_token_threshold); 0:
                              ///< unlimited
+  Count poll_passes = 1;     ///< number of consecutive decode passes after which the engine looks at new requests; it
+                             ///< also looks after every pass with prompts, and if it has no other work (SGLang,
+                             ///< scheduler_recv_interval)
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;

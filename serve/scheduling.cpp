@@ -12,6 +12,7 @@ const PassWork& Scheduler::schedule() {
 }
 
 void Scheduler::decide() {
+  look_at_requests();
   budget_ = rules_.pass_tokens;
   chunks_.clear();
   admitted_.clear();
@@ -185,8 +186,15 @@ void Scheduler::stall_unserved() {
   }
 }
 
+/// Looks at the requests that have arrived, except within a series of decode passes.
+void Scheduler::look_at_requests() {
+  const bool decoded = running_ > 0 && decodes_ && chunks_.empty();
+  unpolled_ = decoded ? unpolled_ % rules_.poll_passes : 0;
+  if (unpolled_ == 0) seen_ = arrivals_;
+}
+
 void Scheduler::admit() {
-  while (!waiting_.empty() && budget_ > 0 && running_ < rules_.sequences)
+  while (!waiting_.empty() && waiting_.front().arrival < seen_ && budget_ > 0 && running_ < rules_.sequences)
     if (!admit(first_waiting())) return;
 }
 
@@ -255,7 +263,9 @@ void Scheduler::add_decoding(PassWork& w) const {
 /// Number of passes with the same sequences until one ends or blocks run out.
 Count Scheduler::passes_alike() const {
   if (!chunks_.empty() || !stalled_.empty() || !preempted_.empty() || !decodes_ || rules_.speculation.on()) return 1;
-  const Count most = decoding_.passes_alike(), room = cache_.available();
+  const bool polls = !waiting_.empty() && waiting_.front().arrival >= seen_;
+  const Count alike = decoding_.passes_alike(), room = cache_.available();
+  const Count most = polls ? std::min(alike, rules_.poll_passes - unpolled_) : alike;
   if (decoding_.later_blocks(most - 1) <= room) return most;
   Count fits = 1, too_many = most;
   while (too_many - fits > 1) {

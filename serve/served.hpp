@@ -119,8 +119,8 @@ bool meets(const Slo& slo, const AnswerTimes& answer, Count generate);
 /// For a closed loop, the interval begins when the number of answers reaches the number of users, and ends with the
 /// last answer after which another request was sent. Before the interval, users are still starting; after it, fewer
 /// and fewer users send requests. Both bounds are ends of answers; the first answer is excluded and the last
-/// included. For all other traffic, if the users start together, and if the interval would contain less than half of all answers, it is the whole
-/// run.
+/// included. For all other traffic, if the users start together, and if the interval would contain less than half of
+/// all answers, it is the whole run.
 struct CountedAnswers {
   Seconds begin{}, time{};                            ///< start and length of the interval
   Count requests = 0, prompt_tokens = 0, tokens = 0;  ///< requests answered in the interval, and their tokens

@@ -25,6 +25,7 @@ class WaitingQueue {
   bool empty() const { return entries_.empty(); }
   Count size() const { return static_cast<Count>(entries_.size()); }
   Entry& front() { return entries_.front(); }
+  const Entry& front() const { return entries_.front(); }
   void push(const Entry& e) {
     entries_.push_back(e);
     if (by_priority_) std::push_heap(entries_.begin(), entries_.end(), std::greater<>());

@@ -4,6 +4,7 @@
 
 #include "ask/request/serving_inputs.hpp"
 #include "calc/links/route.hpp"
+#include "presets/estimators/engine_limits.hpp"
 #include "text/leading_number.hpp"
 
 namespace llmcalc {
@@ -22,27 +23,23 @@ EngineHost host_of(const Request& r) {
 
 namespace {
 
-/// The engine's default limits.
-EngineLimits default_limits(const Request& r) {
-  EngineLimits l = usual_limits(host_of(r), 0);
-  if (!r.engine || !r.engine->server) return l;
-  const EngineLaw& law = *r.engine->server;
-  const EngineLaw::BySize* size = size_class(law, r.hardware->cluster.device.memory);
-  l.pass_tokens = law.pass_tokens.value_or(size != nullptr ? size->pass_tokens : l.pass_tokens);
-  l.sequences = law.sequences.value_or(l.sequences);
-  l.block_tokens = law.block_tokens.value_or(l.block_tokens);
-  if (law.whole_prompts) l.pass_tokens = std::max(l.pass_tokens, mul(r.plan.batch, r.plan.prompt));
+/// The engine's default limits for the request's prompts.
+EngineLimits limits_by_default(const Request& r) {
+  const std::optional<EngineLaw> law = r.engine ? r.engine->server : std::nullopt;
+  EngineLimits l = default_limits(host_of(r), law);
+  if (law && law->whole_prompts) l.pass_tokens = std::max(l.pass_tokens, mul(r.plan.batch, r.plan.prompt));
   return l;
 }
 
 }  // namespace
 
 EngineLimits serving_limits(const Request& r) {
-  EngineLimits l = default_limits(r);
+  EngineLimits l = limits_by_default(r);
   const ServingInputs& v = r.serving;
   l.pass_tokens = v.pass_tokens.value_or(l.pass_tokens);
   l.sequences = std::min(v.sequences.value_or(l.sequences), l.pass_tokens / (1 + v.draft_tokens));
   l.block_tokens = v.block_tokens.value_or(l.block_tokens);
+  l.poll_passes = v.poll_passes;
   return l;
 }
 

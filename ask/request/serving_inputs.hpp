@@ -41,6 +41,7 @@ struct ServingInputs {
   std::optional<Count> pass_tokens, sequences, block_tokens;  ///< limits of a pass, and block size; absent: the
                                                               ///< engine's defaults
   Count chunk_tokens = 0;
+  Count poll_passes = 1;  ///< SchedulerRules::poll_passes
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;

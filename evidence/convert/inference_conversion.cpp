@@ -13,9 +13,11 @@
 #include "evidence/convert/engine_words.hpp"
 #include "evidence/convert/inference_ranks.hpp"
 #include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/launch_scripts.hpp"
 #include "evidence/convert/row_arch.hpp"
 #include "evidence/logs/served_model.hpp"
 #include "evidence/names/format_name.hpp"
+#include "evidence/names/inference_stack.hpp"
 #include "evidence/names/words.hpp"
 #include "evidence/rows/figures.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
@@ -251,12 +253,18 @@ Count limit_of(const InferenceRow& row, InferenceCase& c, const std::optional<Co
 
 void use_limits(const InferenceRow& row, InferenceCase& c) {
   const InferenceBatch& b = row.batch;
-  const auto version = c.engine.name == "vllm" ? minor_version(c.engine.version) : std::nullopt;
-  const EngineLimits usual = usual_limits({version, ranks(c.layout, Group::tensor), c.on.hardware},
-                                          static_cast<Count>(std::min(b.max_model_len.value_or(0), 0x1p30)));
+  const EngineLimits usual = default_limits(c.engine, ranks(c.layout, Group::tensor), c.on.hardware,
+                                            static_cast<Count>(std::min(b.max_model_len.value_or(0), 0x1p30)));
   c.limits.pass_tokens = limit_of(row, c, b.max_num_batched_tokens, "max_num_batched_tokens", usual.pass_tokens);
   c.limits.sequences = limit_of(row, c, b.max_num_seqs, "max_num_seqs", usual.sequences);
   c.limits.block_tokens = b.block_size.value_or(usual.block_tokens);
+  if (const auto script = script_limits(row, c); script && !b.max_num_batched_tokens) {
+    c.limits.pass_tokens = script->pass_tokens;
+    c.limits.poll_passes = script->poll_passes;
+    c.assumed.push_back(fmt::format(
+        "passes of {} tokens and new requests every {} decode passes: the public launch script of InferenceX",
+        script->pass_tokens, script->poll_passes));
+  }
   use_granted_share(row, c);
   c.granted = granted_by(row, c);
   if (!b.block_size && has_figure(row, FigureKind::cache_tokens) && row.measured_at("kv_blocks"))

@@ -125,8 +125,8 @@ void use_run_engine(const RecordedRun& run, RunCase& c) {
     c.input_assumed = true;
   }
   note_scheduling(run, c);
-  const EngineHost host{minor_version(c.engine.version), ranks(c.layout, Group::tensor), c.on.hardware};
-  const EngineLimits usual = usual_limits(host, run.max_model_len.value_or(0));
+  const EngineLimits usual =
+      default_limits(c.engine, ranks(c.layout, Group::tensor), c.on.hardware, run.max_model_len.value_or(0));
   c.limits.pass_tokens = limit(c, run.max_num_batched_tokens, "max_num_batched_tokens", usual.pass_tokens);
   c.limits.sequences = limit(c, run.max_num_seqs, "max_num_seqs", usual.sequences);
   c.limits.block_tokens = run.block_size.value_or(usual.block_tokens);

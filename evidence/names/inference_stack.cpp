@@ -6,6 +6,7 @@
 #include <regex>
 #include <string>
 
+#include "presets/estimators/engine_limits.hpp"
 #include "presets/load.hpp"
 
 namespace llmcalc {
@@ -47,12 +48,25 @@ std::string version_of_profile(const SoftwareCard& newest, const std::string& st
 
 std::string inference_profile(const EngineName& engine) { return std::string(profile_of_engine(engine.name)); }
 
-InferenceStack inference_stack(const EngineName& engine) {
+namespace {
+
+SoftwareCard software_of(const EngineName& engine) {
   const std::string profile = inference_profile(engine);
   // The versions of an engine without a profile are not those of the profile that is used for it.
   const std::string version =
       profile == engine.name ? version_of_profile(load_software(profile), engine.version) : std::string();
-  InferenceStack s = *load_software(version.empty() ? profile : profile + "@" + version).inference;
+  return load_software(version.empty() ? profile : profile + "@" + version);
+}
+
+}  // namespace
+
+EngineLimits default_limits(const EngineName& engine, Count tensor_ranks, const HardwareCard& card, Count longest) {
+  const auto version = engine.name == "vllm" ? minor_version(engine.version) : std::nullopt;
+  return default_limits({version, tensor_ranks, card}, software_of(engine).server, longest);
+}
+
+InferenceStack inference_stack(const EngineName& engine) {
+  InferenceStack s = *software_of(engine).inference;
   if (engine.eager) s.launching = Launching::eager;
   return s;
 }

@@ -12,6 +12,9 @@ std::string inference_profile(const EngineName& engine);
 InferenceStack inference_stack(const EngineName& engine);
 inline InferenceStack inference_stack(const InferenceCase& c) { return inference_stack(c.engine); }
 
+/// Default limits of an engine's passes at its version. `longest`: tokens of the longest request.
+EngineLimits default_limits(const EngineName& engine, Count tensor_ranks, const HardwareCard& card, Count longest = 0);
+
 /// Class of figures with similar prediction errors. Empty if the figure is not a time or rate.
 std::optional<InferenceClass> inference_class(const InferenceCase& c, FigureKind quantity);
 

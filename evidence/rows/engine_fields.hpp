@@ -3,6 +3,7 @@
 
 #include "ask/request/request.hpp"
 #include "evidence/names/engine_name.hpp"
+#include "evidence/names/inference_stack.hpp"
 #include "evidence/rows/json_fields.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 
@@ -20,11 +21,11 @@ void engine_fields(Io& io, C& c) {
 
 template <typename Io, typename C>
 void limit_fields(Io& io, C& c) {
-  const EngineLimits usual =
-      usual_limits({minor_version(c.engine.version), ranks(c.layout, Group::tensor), c.on.hardware}, 0);
+  const EngineLimits usual = default_limits(c.engine, ranks(c.layout, Group::tensor), c.on.hardware);
   io("pass_tokens", c.limits.pass_tokens, usual.pass_tokens);
   io("sequences", c.limits.sequences, usual.sequences);
   io("block_tokens", c.limits.block_tokens, usual.block_tokens);
+  io("poll_passes", c.limits.poll_passes, usual.poll_passes);
 }
 
 /// Reads "engine": a name or an object; vLLM if absent.

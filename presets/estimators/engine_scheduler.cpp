@@ -76,8 +76,8 @@ SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, con
                                const InferenceStack& stack, const std::optional<ModelChunk>& stage) {
   SchedulerRules rules{.pass_tokens = limits.pass_tokens,
                        .sequences = std::min(limits.sequences, limits.pass_tokens),
+                       .poll_passes = limits.poll_passes,
                        .batching = stack.prompts_first ? Batching::prompts_first : Batching::continuous,
-
                        .block_tokens = limits.block_tokens};
   use_cache(arch, memory, stage, rules);
   return rules;

@@ -7,6 +7,7 @@
 #include "ask/request/server.hpp"
 #include "calc/memory.hpp"
 #include "evidence/names/engine_name.hpp"
+#include "presets/estimators/engine_limits.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 #include "report/train/stages.hpp"
 
@@ -145,11 +146,9 @@ bool has_bounded_cache(const Request& r) {
 }
 
 EngineLimits server_limits(const Request& r, const ServerStart& s) {
-  EngineLimits limits = usual_limits(host_of(r, s), s.config.max_model_len.value_or(0));
-  if (s.server != LoggedServer::vllm && r.engine && r.engine->server) {
-    limits.pass_tokens = r.engine->server->pass_tokens.value_or(limits.pass_tokens);
-    limits.sequences = r.engine->server->sequences.value_or(limits.sequences);
-  }
+  const bool has_law = s.server != LoggedServer::vllm && r.engine;
+  EngineLimits limits =
+      default_limits(host_of(r, s), has_law ? r.engine->server : std::nullopt, s.config.max_model_len.value_or(0));
   if (r.gave("--prompt")) limits.pass_tokens = r.plan.prompt;
   limits.pass_tokens = s.config.batched_tokens.value_or(limits.pass_tokens);
   limits.sequences = s.config.sequences.value_or(limits.sequences);

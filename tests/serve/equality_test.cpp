@@ -82,6 +82,7 @@ SchedulerRules drawn_rules(Random& r) {
   s.admission = chance(r, 3) ? Admission::priority : Admission::first_come;
   s.preemption = chance(r, 3) ? Preemption::swap : Preemption::recompute;
   s.whole_prompt_fits = !chance(r, 3);
+  s.poll_passes = chance(r, 3) ? between(r, 2, 9) : 1;
   s.block_tokens = between(r, 1, 6);
   s.whole_groups = between(r, 1, 2);
   s.limited_groups = between(r, 0, 1);

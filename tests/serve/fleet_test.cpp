@@ -101,6 +101,33 @@ TEST_CASE("a request that arrives during a pass waits for its end", "[serve]") {
   CHECK(tenths(run.answers[0]) == Tenths{20, 110});
 }
 
+TEST_CASE("an engine that polls looks at new requests after a number of decode passes, or after a prompt", "[serve]") {
+  // The first request's prompt ends at 2 s, its decode passes at 3, 4, ... s. The second request arrives at 2.5 s; the
+  // engine looks after 4 decode passes, at 6 s. The third arrives while the second's prompt is processed.
+  const SchedulerRules polls{.poll_passes = 4, .batching = Batching::prompts_first};
+  RequestTraffic t{.requests = {request(10, 9), request(10, 1, Seconds(2.5)), request(10, 1, Seconds(7))}};
+  const ServerRun run = serve(with(polls), even_times(), t);
+  CHECK(tenths(run.answers[1]) == Tenths{80, 80});
+  CHECK(tenths(run.answers[2]) == Tenths{100, 100});
+}
+
+TEST_CASE("a request that reaches an idle engine is not delayed by polling", "[serve]") {
+  RequestTraffic t{.requests = {request(10, 1), request(10, 1, Seconds(2.5))}};
+  const ServerRun run = serve(with({.poll_passes = 100}), even_times(), t);
+  CHECK(tenths(run.answers[1]) == Tenths{45, 45});
+}
+
+TEST_CASE("the first requests of users who start together are held back", "[serve]") {
+  RequestTraffic t = alike(4, 2, 10, 3);
+  t.start = ClientStart::together;
+  hold_first_wave(t, Seconds(5));
+  const ServerRun run = serve({}, even_times(), t);
+  CHECK(tenths(run.answers[0]) == Tenths{80, 100});  // sent at 0, received at 5 s, a pass of 1 s + 20 x 0.1 s
+  CHECK(run.answers[0].sent == 0);
+  CHECK(run.answers[2].sent == 10 * one_second);
+  CHECK(tenths(run.answers[2]) == Tenths{130, 150});
+}
+
 TEST_CASE("per-request overhead does not delay other requests", "[serve]") {
   PassTimes times = even_times();
   times.request = one_second / 2;

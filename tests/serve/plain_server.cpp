@@ -50,7 +50,14 @@ void PlainServer::take_arrivals() {
   }
 }
 
+/// Looks at new requests, except within poll_passes decode passes.
+void PlainServer::look() {
+  unpolled_ = only_decoded_ && !running_.empty() ? (unpolled_ + 1) % rules_.poll_passes : 0;
+  if (unpolled_ == 0) seen_ = arrivals_;
+}
+
 void PlainServer::decide() {
+  look();
   for (Sequence& s : running_) s.now = 0;
   budget_ = rules_.pass_tokens;
   preempted_ = false;
@@ -138,7 +145,8 @@ void PlainServer::preempt(std::size_t i) {
 }
 
 void PlainServer::admit() {
-  while (!waiting_.empty() && budget_ > 0 && static_cast<Count>(running_.size()) < rules_.sequences) {
+  while (!waiting_.empty() && waiting_.front().arrival < seen_ && budget_ > 0 &&
+         static_cast<Count>(running_.size()) < rules_.sequences) {
     Sequence s = waiting_.front();
     const ServerRequest r = request(s);
     Chain *first = s.computed == 0 ? prefix(s) : nullptr, *second = s.computed == 0 ? own(s) : nullptr;
@@ -202,6 +210,11 @@ PassWork PlainServer::work() const {
 void PlainServer::finish() {
   std::vector<Sequence> left;
   std::vector<RequestId> done;
+  const auto served = [&](bool decode) {
+    return std::any_of(running_.begin(), running_.end(),
+                       [&](const Sequence& s) { return s.now > 0 && decodes(s) == decode; });
+  };
+  only_decoded_ = served(true) && !served(false);
   for (Sequence& s : running_) {
     if (s.now == 0 || decodes(s)) continue;
     s.computed += s.now;

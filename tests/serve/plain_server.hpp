@@ -57,6 +57,7 @@ class PlainServer {
   bool serve_running(bool prompts, bool decoding);
   std::size_t victim() const;
   void preempt(std::size_t i);
+  void look();
   void admit();
   PassWork work() const;
   void finish();
@@ -82,7 +83,8 @@ class PlainServer {
   std::map<std::pair<int, Count>, Chain> chains_;
   Ticks now_ = 0;
   Count free_ = 0, arrivals_ = 0, releases_ = 0, moved_ = 0, budget_ = 0;
-  bool preempted_ = false;
+  bool preempted_ = false, only_decoded_ = false;
+  Count seen_ = 0, unpolled_ = 0;  ///< requests that the engine has looked at; decode passes since then
 };
 
 }  // namespace llmcalc::test

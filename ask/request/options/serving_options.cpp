@@ -124,6 +124,10 @@ constexpr std::array server_rows{
            "", "", of_limits<&V::sequences, &EngineLimits::sequences>},
     Option{"--max-chunk", "N", "maximum tokens of one prompt per pass [as many as fit]", !common, serving, "", "",
            unusual<&V::chunk_tokens, parse_positive>},
+    Option{"--poll-interval", "N",
+           "decode passes between looks at new requests, as SGLang's --scheduler-recv-interval; the engine also looks "
+           "after passes with prompts [1]",
+           !common, serving, "", "", unusual<&V::poll_passes, parse_positive>},
     Option{"--batching", choice_names<Batching>,
            "continuous: chunked prefill mixed with decode (vLLM V1); prompts-first: prefill first, in separate passes "
            "(V0); static: fixed batches [continuous]",

@@ -46,6 +46,7 @@ constexpr std::array all{
     Synonym{"--parallel", "--max-seqs", "", "llama.cpp"},
     Synonym{"--max-num-batched-tokens", "--max-batched-tokens", "", "vllm"},
     Synonym{"--chunked-prefill-size", "--max-batched-tokens", "", "sglang"},
+    Synonym{"--scheduler-recv-interval", "--poll-interval", "", "sglang"},
     Synonym{"--enable-prefix-caching", "--prefix-cache", "", "vllm"},
     Synonym{"--request-rate", "--rate", "", "vllm"},
     Synonym{"--max-concurrency", "--users", "", "vllm"},
