@@ -24,7 +24,8 @@ struct ServerRequest {
   RequestId after = no_request;    ///< the earlier request whose answer this request waits for
   ChainId session = no_chain;      ///< session; the prompt begins with the prompt and answer of the session's
                                    ///< previous request
-  ChainId prefix = no_chain;       ///< number of the shared prefix with which the prompt begins
+  ChainId prefix = no_chain;       ///< number of the shared prefix with which the prompt begins; it may extend others
+                                   ///< (RequestList::prefixes())
   Count prefix_tokens = 0;         ///< length of that prefix
   int priority = 0;                ///< lower values are served first, if the server uses priorities
 };

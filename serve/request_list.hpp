@@ -3,9 +3,11 @@
 /// priority occupies 16 bytes, 8 if all lengths are equal.
 
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "serve/list_iterator.hpp"
+#include "serve/prefix_tree.hpp"
 #include "serve/request.hpp"
 #include "serve/split_column.hpp"
 
@@ -42,6 +44,10 @@ class RequestList {
   void push_back(const ServerRequest& r);
   void set(std::size_t i, const ServerRequest& r);
   void set_at(std::size_t i, Seconds at) { at_.set(i, at.value); }
+  /// How prefixes extend one another; empty if none does. Requests with the same prefix of a tree must have equal
+  /// prefix_tokens, which are the begin() of its children.
+  const PrefixTree& prefixes() const { return prefixes_; }
+  void set_prefixes(PrefixTree prefixes) { prefixes_ = std::move(prefixes); }
   /// Drops all but the first `n` requests, if there are more.
   void keep_first(std::size_t n);
 
@@ -50,6 +56,7 @@ class RequestList {
   CountColumn prompt_, generate_, prefix_tokens_;
   CompactColumn<std::uint32_t> after_, session_, prefix_;
   CompactColumn<int> priority_;
+  PrefixTree prefixes_;
 };
 
 }  // namespace llmcalc

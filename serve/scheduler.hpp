@@ -87,12 +87,13 @@ class Scheduler {
     State state = State::waiting;
     bool served = false;  ///< served in the current pass; used only if the pass is decided sequence by sequence
     bool was_preempted = false;
-    bool swapped = false;             ///< its cache is in host memory
-    Count computed = 0;               ///< tokens in the cache; not maintained while it decodes
-    Count generated = 0;              ///< answer tokens; not maintained while it decodes
-    Count held = 0;                   ///< blocks outside chains; not maintained while it decodes
-    Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
-    BlockCache::Chain prefix = BlockCache::none, own = BlockCache::none;
+    bool swapped = false;                           ///< its cache is in host memory
+    Count computed = 0;                             ///< tokens in the cache; not maintained while it decodes
+    Count generated = 0;                            ///< answer tokens; not maintained while it decodes
+    Count held = 0;                                 ///< blocks outside chains; not maintained while it decodes
+    Count of_prefix = 0, of_own = 0;                ///< blocks of its chains that it uses
+    ChainId prefix = no_chain;                      ///< its last part; earlier parts are the parents
+    BlockCache::Chain own = BlockCache::none;       ///< chain of its session or of the request alone
     Count order = 0;                                ///< position in the order of admission
     std::uint32_t arrival = 0;                      ///< position in the order of arrival
     Ticks token = 0;                                ///< time of its last token; not maintained while it decodes
@@ -173,7 +174,11 @@ class Scheduler {
 
   // chains.cpp: cached blocks
   void find_chains(Sequence& s);
-  Hit hit(const Sequence& s) const;
+  template <typename Use>
+  void for_each_part(const Sequence& s, const Use& use);
+  Count prefix_blocks(const Sequence& s) const;
+  Hit hit(const Sequence& s);
+  void use_chains(const Sequence& s, const Hit& h);
   void keep(Sequence& s, Count tokens);
   void release(Sequence& s);
   void drop_chains(Sequence& s);

@@ -220,10 +220,7 @@ bool Scheduler::admit(SequenceSlot slot) {
 
 void Scheduler::put_into_progress(SequenceSlot slot, const Hit& h, Count new_blocks) {
   Sequence& s = sequences_[slot];
-  if (s.own != BlockCache::none) {
-    cache_.use(s.own, h.of_own);
-    if (s.prefix != BlockCache::none) cache_.use(s.prefix, h.of_prefix);
-  }
+  use_chains(s, h);
   s.of_prefix = h.of_prefix;
   s.of_own = h.of_own;
   s.held = new_blocks;

@@ -123,29 +123,88 @@ Drawn drawn(std::uint64_t seed) {
   return d;
 }
 
+/// Prefixes that extend one another by 1 to 12 tokens.
+struct DrawnPrefixes {
+  PrefixTree tree;
+  std::vector<Count> tokens;
+};
+
+DrawnPrefixes drawn_prefixes(Random& r) {
+  DrawnPrefixes all;
+  for (Count i = 0; i < between(r, 2, 8); ++i) {
+    const bool root = i == 0 || chance(r, 4);
+    const auto parent = root ? no_chain : static_cast<ChainId>(between(r, 0, i - 1));
+    const Count begin = root ? 0 : all.tokens[parent];
+    all.tree.add(parent, begin);
+    all.tokens.push_back(begin + between(r, 1, 12));
+  }
+  return all;
+}
+
+/// Gives the requests prefixes of a tree, as long as they fit into the prompts.
+void put_into_tree(RequestList& all, std::uint64_t seed) {
+  Random r(seed);
+  const DrawnPrefixes drawn = drawn_prefixes(r);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    ServerRequest q = all[i];
+    q.session = q.prefix = no_chain;
+    q.prefix_tokens = 0;
+    const auto prefix = static_cast<ChainId>(between(r, 0, static_cast<Count>(drawn.tokens.size()) - 1));
+    if (drawn.tokens[prefix] <= q.prompt) {
+      q.prefix = prefix;
+      q.prefix_tokens = drawn.tokens[prefix];
+    }
+    all.set(i, q);
+  }
+  all.set_prefixes(drawn.tree);
+}
+
+/// Sums over runs.
+struct Sums {
+  Count preempted = 0, cached = 0, alike = 0;
+};
+
+/// Checks that both servers give the same results, and adds these to the sums.
+void compare(const Drawn& d, Sums& sums) {
+  test::PlainServer plain(d.rules, d.times, d.traffic);
+  plain.run();
+  const ServerWatch watch{.pass = [&](const PassRecord& p) { sums.alike += p.passes - 1; }};
+  const ServerRun run = serve({.server = {.scheduler = d.rules}}, d.times, d.traffic, watch);
+  REQUIRE(run.passes == plain.passes);
+  REQUIRE(run.most_blocks == plain.most_blocks);
+  for (std::size_t i = 0; i < run.answers.size(); ++i) {
+    const AnswerTimes a = run.answers[i], b = plain.answers[i];
+    REQUIRE(std::tie(a.sent, a.first, a.last) == std::tie(b.sent, b.first, b.last));
+    REQUIRE(std::tie(a.cached, a.preemptions) == std::tie(b.cached, b.preemptions));
+    sums.preempted += a.preemptions;
+    sums.cached += a.cached;
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the server gives the same results as a plain server that steps through every sequence and pass",
           "[serve][equality]") {
-  Count preempted = 0, cached = 0, alike = 0;
+  Sums sums;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     CAPTURE(seed);
-    const Drawn d = drawn(seed);
-    test::PlainServer plain(d.rules, d.times, d.traffic);
-    plain.run();
-    const ServerWatch watch{.pass = [&](const PassRecord& p) { alike += p.passes - 1; }};
-    const ServerRun run = serve({.server = {.scheduler = d.rules}}, d.times, d.traffic, watch);
-    REQUIRE(run.passes == plain.passes);
-    REQUIRE(run.most_blocks == plain.most_blocks);
-    for (std::size_t i = 0; i < run.answers.size(); ++i) {
-      const AnswerTimes a = run.answers[i], b = plain.answers[i];
-      REQUIRE(std::tie(a.sent, a.first, a.last) == std::tie(b.sent, b.first, b.last));
-      REQUIRE(std::tie(a.cached, a.preemptions) == std::tie(b.cached, b.preemptions));
-      preempted += a.preemptions;
-      cached += a.cached;
-    }
+    compare(drawn(seed), sums);
   }
-  CHECK(preempted > 1000);
-  CHECK(cached > 1000);
-  CHECK(alike > 10000);  // passes counted in one step
+  CHECK(sums.preempted > 1000);
+  CHECK(sums.cached > 1000);
+  CHECK(sums.alike > 10000);  // passes counted in one step
+}
+
+TEST_CASE("the server gives the same results as the plain server for prefixes that extend one another",
+          "[serve][equality]") {
+  Sums sums;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    CAPTURE(seed);
+    Drawn d = drawn(seed);
+    put_into_tree(d.traffic.requests, seed);
+    d.rules.prefix_cache = d.rules.whole_groups > 0;
+    compare(d, sums);
+  }
+  CHECK(sums.preempted > 500);
+  CHECK(sums.cached > 1000);
 }

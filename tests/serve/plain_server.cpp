@@ -1,6 +1,7 @@
 #include "tests/serve/plain_server.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace llmcalc::test {
 
@@ -98,7 +99,7 @@ bool PlainServer::serve_running(bool prompts, bool decoding) {
     if (!decode && rules_.chunk_tokens > 0) n = std::min(n, rules_.chunk_tokens);
     n = std::min(n, budget_);
     const auto need = [&](const Sequence& s) {
-      return std::max<Count>(0, blocks(s.computed + n) - s.own_blocks - s.of_prefix - s.of_own);
+      return std::max<Count>(0, blocks(s.computed + n) - s.own_blocks - s.of_chains);
     };
     while (need(running_[i]) > available()) {
       const std::size_t v = victim();
@@ -148,38 +149,34 @@ void PlainServer::admit() {
   while (!waiting_.empty() && waiting_.front().arrival < seen_ && budget_ > 0 &&
          static_cast<Count>(running_.size()) < rules_.sequences) {
     Sequence s = waiting_.front();
-    const ServerRequest r = request(s);
-    Chain *first = s.computed == 0 ? prefix(s) : nullptr, *second = s.computed == 0 ? own(s) : nullptr;
+    const std::vector<Part> parts = s.computed == 0 ? parts_of(s) : std::vector<Part>();
     const Count most = (tokens(s) - 1) / rules_.block_tokens, g = std::max<Count>(1, rules_.whole_groups);
-    const Count before = first == nullptr ? 0 : r.prefix_tokens / rules_.block_tokens;
-    Count of_prefix = 0, of_own = 0, idle = 0;
-    if (first != nullptr && before > 0) {
-      of_prefix = std::min({first->cached / g, before, most}) * g;
-      if (first->users == 0) idle += first->cached;
+    Count hits = 0, idle = 0;
+    bool whole = true;
+    for (const Part& p : parts) {
+      const Count blocks = std::min(p.chain->cached / g, p.end - p.begin);
+      if (whole) hits += blocks;
+      whole = whole && blocks == p.end - p.begin;
+      if (p.chain->users == 0 && p.end > p.begin) idle += p.chain->cached;
     }
-    if (second != nullptr) {
-      if (of_prefix == before * g) of_own = std::min(second->cached / g, std::max<Count>(0, most - before)) * g;
-      if (second->users == 0) idle += second->cached;
-    }
-    const Count computed = s.computed + (of_prefix + of_own) / g * rules_.block_tokens;
+    hits = std::min(hits, most);
+    const Count computed = s.computed + hits * rules_.block_tokens;
     Count n = tokens(s) - computed;
     if (rules_.chunk_tokens > 0) n = std::min(n, rules_.chunk_tokens);
     n = std::min(n, budget_);
-    const Count hit = of_prefix + of_own, need = blocks(computed + n) - hit;
+    const Count hit = g * hits, need = blocks(computed + n) - hit;
     if ((rules_.whole_prompt_fits ? blocks(tokens(s)) - hit : need) + idle > available()) return;
     waiting_.erase(waiting_.begin());
-    for (const auto& [chain, used] : {std::pair(second, of_own), std::pair(first, of_prefix)}) {
-      if (chain == nullptr) continue;
-      if (chain->users++ == 0) {  // frees the chain's later blocks, which no sequence uses
-        free_ += chain->cached - used;
-        chain->cached = used;
-      }
+    for (const Part& p : parts) {
+      if (p.chain->users++ > 0) continue;  // frees the chain's later blocks, which no sequence uses
+      const Count used = g * std::max<Count>(0, std::min(hits, p.end) - p.begin);
+      free_ += p.chain->cached - used;
+      p.chain->cached = used;
     }
     if (s.generated == 0 && answers[s.id].preemptions == 0) answers[s.id].cached = computed;
     if (s.swapped) moved_ += blocks(s.computed);
     s.alone = s.computed > 0;
-    s.of_prefix = of_prefix;
-    s.of_own = of_own;
+    s.of_chains = hit;
     s.computed = computed;
     s.own_blocks = need;
     take(need);
@@ -271,35 +268,44 @@ void PlainServer::take(Count n) {
   }
 }
 
-PlainServer::Chain* PlainServer::prefix(const Sequence& s) {
-  const bool any = rules_.prefix_cache && request(s).prefix != no_chain;
-  return any ? &chains_[{0, request(s).prefix}] : nullptr;
-}
-PlainServer::Chain* PlainServer::own(const Sequence& s) {
-  if (!rules_.prefix_cache) return nullptr;
-  return request(s).session != no_chain ? &chains_[{1, request(s).session}] : &chains_[{2, s.id}];
+/// The parts of a sequence in token order: those of its prefix, then its session or itself.
+std::vector<PlainServer::Part> PlainServer::parts_of(const Sequence& s) {
+  if (!rules_.prefix_cache) return {};
+  const ServerRequest r = request(s);
+  const PrefixTree& tree = traffic_.requests.prefixes();
+  std::vector<Part> all;
+  Count end = r.prefix == no_chain ? 0 : r.prefix_tokens / rules_.block_tokens;
+  all.push_back(
+      {r.session != no_chain ? &chains_[{1, r.session}] : &chains_[{2, s.id}], end, std::numeric_limits<Count>::max()});
+  for (ChainId p = r.prefix; p != no_chain; p = tree.parent(p)) {
+    const Count begin = tree.begin(p) / rules_.block_tokens;
+    all.insert(all.begin(), Part{&chains_[{0, p}], begin, end});
+    end = begin;
+  }
+  return all;
 }
 
 /// Moves whole computed blocks to the sequence's chains.
 void PlainServer::keep(Sequence& s) {
-  if (!rules_.prefix_cache || s.alone) return;
+  if (s.alone) return;
   const Count whole = s.computed / rules_.block_tokens;
-  const Count before = prefix(s) == nullptr ? 0 : request(s).prefix_tokens / rules_.block_tokens;
-  for (Count i = 0; i < whole; ++i) {
-    Chain* c = i < before ? prefix(s) : own(s);
-    if (c->cached >= ((i < before ? i : i - before) + 1) * rules_.whole_groups) continue;
-    c->cached += rules_.whole_groups;
-    s.own_blocks -= rules_.whole_groups;
-    (i < before ? s.of_prefix : s.of_own) += rules_.whole_groups;
-  }
+  for (const Part& p : parts_of(s))
+    for (Count i = p.begin; i < std::min(whole, p.end); ++i) {
+      if (p.chain->cached >= (i - p.begin + 1) * rules_.whole_groups) continue;
+      p.chain->cached += rules_.whole_groups;
+      s.own_blocks -= rules_.whole_groups;
+      s.of_chains += rules_.whole_groups;
+    }
 }
 
+/// Releases the last part first, so that its blocks are evicted first.
 void PlainServer::release(Sequence& s) {
   free_ += s.own_blocks;
-  s.own_blocks = s.of_prefix = s.of_own = 0;
-  if (!rules_.prefix_cache || s.alone) return;
-  for (Chain* c : {own(s), prefix(s)})
-    if (c != nullptr && --c->users == 0) c->released = ++releases_;
+  s.own_blocks = s.of_chains = 0;
+  if (s.alone) return;
+  std::vector<Part> parts = parts_of(s);
+  for (auto p = parts.rbegin(); p != parts.rend(); ++p)
+    if (--p->chain->users == 0) p->chain->released = ++releases_;
 }
 
 }  // namespace llmcalc::test

@@ -28,14 +28,19 @@ class PlainServer {
   struct Chain {
     Count cached = 0, users = 0, released = 0;
   };
+  /// Part of a sequence whose blocks are in a chain; begin and end in blocks.
+  struct Part {
+    Chain* chain;
+    Count begin, end;
+  };
   struct Sequence {
     RequestId id;
     Count computed = 0, generated = 0;
-    Count own_blocks = 0;             ///< blocks outside of chains
-    Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
-    Count arrival = 0;                ///< index in order of arrival
-    Count now = 0;                    ///< tokens in the pass
-    bool decoding = false;            ///< has produced a token since its last preemption
+    Count own_blocks = 0;   ///< blocks outside of chains
+    Count of_chains = 0;    ///< blocks of its chains that it uses
+    Count arrival = 0;      ///< index in order of arrival
+    Count now = 0;          ///< tokens in the pass
+    bool decoding = false;  ///< has produced a token since its last preemption
     bool swapped = false;
     bool alone = false;  ///< stores its keys and values outside of chains
     Random random{0};
@@ -64,8 +69,7 @@ class PlainServer {
 
   Count available() const;
   void take(Count n);
-  Chain* prefix(const Sequence& s);
-  Chain* own(const Sequence& s);
+  std::vector<Part> parts_of(const Sequence& s);
   void keep(Sequence& s);
   void release(Sequence& s);
 
