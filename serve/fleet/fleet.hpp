@@ -12,7 +12,7 @@ enum class Routing : std::uint8_t {
   round_robin,
   least_loaded,  ///< the replica with the fewest waiting and running requests
   prefix_aware   ///< the last replica of the session or, for a new session, the least loaded replica that has had the
-                 ///< prefix; the least loaded of all replicas if that one is much busier
+                 ///< longest part of the prefix; the least loaded of all replicas if that one is much busier
 };
 template <>
 inline constexpr auto choices<Routing> =

@@ -13,7 +13,8 @@ FleetLoop::FleetLoop(const RequestTraffic& traffic, const ServerWatch& watch)
 void FleetLoop::add(const Fleet& fleet, const PassTimes& times, const CacheTransfer& from_here) {
   const auto n = static_cast<std::size_t>(fleet.replicas);
   const auto first = static_cast<std::uint32_t>(servers_.size());
-  pools_.push_back({Router(fleet.routing, n), {}, from_here, times.request, std::vector<Ticks>(n), first});
+  pools_.push_back(
+      {Router(fleet.routing, n, requests_.prefixes()), {}, from_here, times.request, std::vector<Ticks>(n), first});
   for (std::size_t i = 0; i < n; ++i) {
     const auto replica = first + static_cast<std::uint32_t>(i);
     servers_.push_back(&pools_.back().servers.emplace_back(fleet.server, times, requests_, replica));

@@ -12,6 +12,8 @@ using test::request;
 
 namespace {
 
+const PrefixTree alone;  ///< no prefix extends another
+
 RequestTraffic chats() {
   return open_traffic({.count = 60,
                        .interval = {.kind = Distribution::Kind::exponential, .mean = 4},
@@ -33,7 +35,7 @@ Served chat(Routing routing) {
 
 TEST_CASE("round robin rotates over replicas, and least-loaded picks the one with the fewest requests",
           "[serve][router]") {
-  Router turns(Routing::round_robin, 3), least(Routing::least_loaded, 3);
+  Router turns(Routing::round_robin, 3, alone), least(Routing::least_loaded, 3, alone);
   const ServerRequest r = request(1, 1);
   for (const std::size_t expected : {0, 1, 2, 0}) CHECK(turns.route(r) == expected);
   for (const std::size_t expected : {0, 1, 2, 0}) CHECK(least.route(r) == expected);
@@ -42,7 +44,7 @@ TEST_CASE("round robin rotates over replicas, and least-loaded picks the one wit
 }
 
 TEST_CASE("a session stays on its replica, unless that replica is much busier", "[serve][router]") {
-  Router router(Routing::prefix_aware, 2);
+  Router router(Routing::prefix_aware, 2, alone);
   ServerRequest session = request(1, 1);
   session.session = 5;
   const std::size_t home = router.route(session);
@@ -50,8 +52,29 @@ TEST_CASE("a session stays on its replica, unless that replica is much busier", 
   CHECK(router.route(session) != home);  // 9 requests there, 0 here
 }
 
+TEST_CASE("a prefix goes to a replica that has had the longest part of it", "[serve][router]") {
+  PrefixTree tree;  // prefixes 1 and 2 extend 0, prefix 3 extends 1
+  for (const ChainId parent : {no_chain, ChainId{0}, ChainId{0}, ChainId{1}})
+    tree.add(parent, parent == no_chain ? 0 : 9);
+  Router router(Routing::prefix_aware, 3, tree);
+  const auto route = [&](ChainId prefix) {
+    ServerRequest r = request(1, 1);
+    r.prefix = prefix;
+    return router.route(r);
+  };
+  const std::size_t first = route(1);
+  CHECK(route(2) == first);  // has had 0
+  for (int i = 0; i < 7; ++i) route(0);
+  const std::size_t other = route(0);  // the first is too busy
+  CHECK(other != first);
+  CHECK(route(0) == other);  // less loaded than the first
+  router.done(first);
+  router.done(first);
+  CHECK(route(3) == first);  // has had 1, the other replica only 0
+}
+
 TEST_CASE("all replicas that cache a prefix share its requests", "[serve][router]") {
-  Router router(Routing::prefix_aware, 3);
+  Router router(Routing::prefix_aware, 3, alone);
   ServerRequest r = request(1, 1);
   r.prefix = 2;
   std::vector<int> given(3);
