@@ -44,16 +44,18 @@ struct FleetPart {
 };
 
 /// Repeats the traffic's requests up to `n`, with Poisson arrivals scaled to a mean rate of exactly `rate`, so that
-/// requests do not run in lockstep. Turns follow the answers that they wait for. `sessions`: number of the traffic's
-/// sessions.
+/// requests do not run in lockstep. Turns follow the answers that they wait for. Repeated prompts begin with other
+/// prefixes if prefixes extend one another. `sessions`: number of the traffic's sessions.
 ServingTraffic at_rate(const RequestList& given, ChainId sessions, double rate, Count n, std::uint64_t draw = 0) {
   ServingTraffic all;
+  all.requests.requests.set_prefixes(given.prefixes().copies(ceil_div(n, static_cast<Count>(given.size()))));
   Random random(draw);
   double drawn = 0;
   for (Count i = 0; i < n; ++i) {
     const auto round = static_cast<std::uint32_t>(static_cast<std::size_t>(i) / given.size());
     ServerRequest q = given[static_cast<std::size_t>(i) % given.size()];
     if (q.session != no_chain) q.session += round * sessions;
+    if (q.prefix != no_chain) q.prefix += round * static_cast<ChainId>(given.prefixes().size());
     if (q.after != no_request)
       q.after += round * static_cast<RequestId>(given.size());
     else

@@ -56,6 +56,7 @@ ServingTraffic again(const ServingTraffic& log, Count users, Count n) {
   const RequestList& all = log.requests.requests;
   ServingTraffic t;
   t.requests.users = users;
+  t.requests.requests.set_prefixes(all.prefixes());
   for (Count i = 0; i < n; ++i) {
     ServerRequest q = all[static_cast<std::size_t>(i) % all.size()];
     q.at = Seconds(users > 0 ? 0 : long_after * real(i));

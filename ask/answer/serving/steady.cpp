@@ -38,9 +38,10 @@ Count shared_by_all(const RequestList& all) {
   return tokens;
 }
 
-/// Variation of prompt lengths without prefixes; 0 for sessions, whose new tokens have an unknown variation.
+/// Variation of prompt lengths without prefixes; 0 for sessions and for prefixes that extend one another, where the
+/// variation of new tokens is unknown.
 double prompt_variation_of(const RequestList& all) {
-  if (has_sessions(all)) return 0;
+  if (has_sessions(all) || all.prefixes().size() > 0) return 0;
   return variation_of(all, [&](std::size_t i) { return all.prompt(i) - all.prefix_tokens(i); });
 }
 
