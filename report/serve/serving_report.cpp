@@ -258,11 +258,18 @@ void add_serving_notes(Report& report, const Request& r, const ServingEngine& e,
   if (!traffic.unused.empty())
     report.notes.push_back(
         {"unused_log_fields", fmt::format("unused in {}: {}", r.serving.log, fmt::join(traffic.unused, ", "))});
+  add_note(report.notes, failed_requests_note(r, traffic.failed));
   if (run.run.stopped)
     report.notes.push_back({"stopped_early", "stopped early: results cover only completed requests"});
 }
 
 }  // namespace
+
+Note failed_requests_note(const Request& r, Count failed) {
+  if (failed == 0) return {"failed_requests", ""};
+  return {"failed_requests", fmt::format("omitted {} of {} without tokens of a prompt or an answer",
+                                         counted(failed, "request"), r.serving.log)};
+}
 
 Report serving_head(const Request& r) {
   Report report;

@@ -15,6 +15,8 @@ std::string slo_text(const Request& r);
 void add_time_findings(Report& report, const Request& r, const Served& s);
 /// Describes the source of the times and their error. Precondition: the request has an engine.
 Note estimate_note(const Request& r);
+/// The number of failed requests of a log, which were omitted; empty if 0.
+Note failed_requests_note(const Request& r, Count failed);
 /// The common head of all server reports.
 Report serving_head(const Request& r);
 Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run);

@@ -13,18 +13,16 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::size_t no_field = log_fields.size();
-
-/// The field of each column, or `no_field`.
+/// The field of each column, or `no_log_field`.
 using ColumnFields = std::vector<std::size_t>;
 
 /// The fields of a table's columns. Throws InputError if a required column is missing.
-ColumnFields fields_of(const CsvTable& table, const std::string& where, RequestLog& log) {
-  for (const char* needed : {"arrival", "prompt", "generated"}) table.column(needed);
+ColumnFields fields_of(const CsvTable& table, const LogFormat& format, const std::string& where, RequestLog& log) {
+  for (const LogField f : needed_log_fields) table.column(format.name(f));
   ColumnFields all;
   for (const std::string& name : table.columns()) {
-    all.push_back(static_cast<std::size_t>(std::find(log_fields.begin(), log_fields.end(), name) - log_fields.begin()));
-    if (all.back() == no_field) note_unused(log, name, where);
+    all.push_back(format.field(name));
+    if (all.back() == no_log_field) note_unused(log, format, name, where);
   }
   return all;
 }
@@ -68,7 +66,7 @@ bool split(std::string_view line, const ColumnFields& fields, LoggedLine& logged
     const char* const begin = at;
     while (at != end && *at != ',') ++at;
     const std::string_view cell = without_spaces({begin, static_cast<std::size_t>(at - begin)});
-    if (fields[column] != no_field) logged.fields[fields[column]] = cell;
+    if (fields[column] != no_log_field) logged.fields[fields[column]] = cell;
     const bool last = column + 1 == fields.size();
     if ((at == end) != last) return false;
     if (!last) ++at;
@@ -84,35 +82,40 @@ bool read_plain(std::string_view text, const std::string& where, RequestLog& log
   const std::string_view names = text.substr(0, text.size() - lines.rest().size());
   TextLines first = lines;
   if (!first.next()) return false;
-  const ColumnFields fields = fields_of(CsvTable(fmt::format("{}{}", names, first.line()), where), where, log);
+  const CsvTable head(fmt::format("{}{}", names, first.line()), where);
+  const LogFormat& format = log_format(head.columns());
+  const ColumnFields fields = fields_of(head, format, where, log);
   const auto rows = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   log.requests.reserve(rows);
   log.lines.reserve(rows);
-  LogReader reader(log);
+  LogReader reader(log, format);
   while (lines.next()) {
-    LoggedLine line{where, lines.number()};
+    LoggedLine line{format, where, lines.number()};
     if (!split(lines.line(), fields, line)) return false;
     reader.add(line);
   }
+  reader.finish(where);
   return true;
 }
 
 void read_table(const CsvTable& table, const std::string& where, RequestLog& log) {
-  const ColumnFields fields = fields_of(table, where, log);
-  LogReader reader(log);
+  const LogFormat& format = log_format(table.columns());
+  const ColumnFields fields = fields_of(table, format, where, log);
+  LogReader reader(log, format);
   for (std::size_t row = 0; row < table.size(); ++row) {
-    LoggedLine line{where, table.line(row)};
+    LoggedLine line{format, where, table.line(row)};
     for (std::size_t column = 0; column < fields.size(); ++column)
-      if (fields[column] != no_field) line.fields[fields[column]] = table.text(row, column);
+      if (fields[column] != no_log_field) line.fields[fields[column]] = table.text(row, column);
     reader.add(line);
   }
+  reader.finish(where);
 }
 
 }  // namespace
 
-void note_unused(RequestLog& log, const std::string& name, const std::string& where) {
-  for (const std::string_view field : log_fields)
-    if (edits_within(2, lower(name), field) <= 2)
+void note_unused(RequestLog& log, const LogFormat& format, const std::string& name, const std::string& where) {
+  for (const std::string_view field : format.names)
+    if (!field.empty() && edits_within(2, lower(name), lower(field)) <= 2)
       throw InputError(fmt::format("{}: unknown field {}, did you mean {}?", where, in_quotes(name), in_quotes(field)));
   if (std::find(log.unused.begin(), log.unused.end(), name) == log.unused.end()) log.unused.push_back(name);
 }

@@ -3,18 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "text/names.hpp"
 #include "text/plain_number.hpp"
 #include "text/quantity.hpp"
+#include "text/timestamp.hpp"
 
 namespace llmcalc {
 namespace {
 
 /// Latest arrival in seconds: far beyond today's Unix time of 1.8e9, and within the range of the clock.
 constexpr double latest = 1e12;
-
-std::string_view name_of_field(LogField f) { return log_fields[static_cast<std::size_t>(f)]; }
 
 Count logged_tokens(const LoggedLine& line, LogField f) {
   const std::string_view text = line.needed(f);
@@ -26,15 +26,31 @@ int logged_priority(std::string_view text, const LoggedLine& line) {
   return static_cast<int>(std::min<Count>(parse_count(text, line.where(LogField::priority)), 1 << 30));
 }
 
+/// Reads "[46,47,2353]" into `ids`. Returns false for other text.
+bool read_ids(std::string_view text, std::vector<Count>& ids) {
+  ids.clear();
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return false;
+  text = text.substr(1, text.size() - 2);
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::optional<Count> id = plain_count(text.substr(0, comma));
+    if (!id) return false;
+    ids.push_back(*id);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string LoggedLine::where() const { return fmt::format("{}, line {}", file, number); }
-std::string LoggedLine::where(LogField f) const { return fmt::format("{}, {}", where(), in_quotes(name_of_field(f))); }
+std::string LoggedLine::where(LogField f) const { return fmt::format("{}, {}", where(), in_quotes(format.name(f))); }
 
 std::string_view LoggedLine::needed(LogField f) const {
   if (!field(f).empty()) return field(f);
-  throw InputError(fmt::format("{}: {} is missing; every request requires arrival, prompt and generated", where(),
-                               in_quotes(name_of_field(f))));
+  throw InputError(fmt::format("{}: {} is missing; every request requires {}, {} and {}", where(),
+                               in_quotes(format.name(f)), format.name(LogField::arrival), format.name(LogField::prompt),
+                               format.name(LogField::generated)));
 }
 
 ChainId LogReader::number_of_name(Names& names, std::string_view name) {
@@ -43,8 +59,28 @@ ChainId LogReader::number_of_name(Names& names, std::string_view name) {
   return names.emplace(std::string(name), static_cast<ChainId>(names.size())).first->second;
 }
 
-/// Seconds of the arrival, not before the previous one.
+/// Whether a published trace has no prompt or no answer for this request, as BurstGPT for requests that failed.
+bool LogReader::failed(const LoggedLine& line) const {
+  const auto none = [&](LogField f) { return plain_count(line.field(f)) == Count{0}; };
+  return format_.published && (none(LogField::prompt) || none(LogField::generated));
+}
+
+/// Seconds of a date after the first date of the log.
+double LogReader::time_of_date(const LoggedLine& line) {
+  const std::string_view text = line.needed(LogField::arrival);
+  const std::optional<std::int64_t> date = parse_timestamp(text);
+  if (!date)
+    throw InputError(
+        fmt::format("{}: expected a date and time (2023-11-16 18:17:03.97 or 2024-05-10 "
+                    "00:00:00.009+00:00), got {}",
+                    line.where(LogField::arrival), in_quotes(text)));
+  if (log_.requests.empty()) first_date_ = *date;
+  return static_cast<double>(*date - first_date_) / 1e9;
+}
+
+/// Seconds after the first arrival of the log. Except in published traces, arrivals must be in order.
 double LogReader::arrival(const LoggedLine& line) {
+  if (format_.time == LogFormat::Time::dates) return time_of_date(line);
   const std::string_view text = line.needed(LogField::arrival);
   const std::optional<double> plain = plain_real(text);
   const double at = plain ? *plain : parse_real(text, line.where(LogField::arrival));
@@ -52,21 +88,27 @@ double LogReader::arrival(const LoggedLine& line) {
     throw InputError(fmt::format("{}: expected seconds, at most {:g}, got {}", line.where(LogField::arrival), latest,
                                  in_quotes(text)));
   if (log_.requests.empty()) first_ = last_ = at;
-  if (at < last_)
+  if (at < last_ && !format_.published)
     throw InputError(
         fmt::format("{}: the request arrives at {:g} s, before the previous request at {:g} s; sort the log by arrival",
                     line.where(), at, last_));
-  return last_ = at;
+  last_ = at;
+  return (at - first_) / (format_.time == LogFormat::Time::milliseconds ? 1000 : 1);
 }
 
 void LogReader::add(const LoggedLine& line) {
+  if (failed(line)) {
+    ++log_.failed;
+    return;
+  }
   ServerRequest r;
-  r.at = Seconds(arrival(line) - first_);
+  r.at = Seconds(arrival(line));
   r.prompt = logged_tokens(line, LogField::prompt);
   r.generate = logged_tokens(line, LogField::generated);
   if (const auto name = line.field(LogField::session); !name.empty()) r.session = number_of_name(sessions_, name);
   if (const auto text = line.field(LogField::prefix); !text.empty()) read_prefix(r, text, line);
   if (const auto text = line.field(LogField::priority); !text.empty()) r.priority = logged_priority(text, line);
+  if (!format_.name(LogField::hash_ids).empty()) read_hash_ids(r.prompt, line);
   log_.requests.push_back(r);
   log_.lines.push_back(static_cast<std::uint32_t>(line.number));
 }
@@ -82,6 +124,48 @@ void LogReader::read_prefix(ServerRequest& r, std::string_view text, const Logge
     throw InputError(fmt::format("{}: a prefix of {} tokens is longer than the prompt of {}", line.where(),
                                  r.prefix_tokens, r.prompt));
   r.prefix = number_of_name(prefixes_, name);
+}
+
+void LogReader::read_hash_ids(Count prompt, const LoggedLine& line) {
+  const std::string_view text = line.field(LogField::hash_ids);
+  const Count blocks = ceil_div(prompt, hash_block_tokens);
+  ids_.clear();
+  if (!text.empty() && !read_ids(text, ids_))
+    throw InputError(fmt::format("{}: expected an array of whole numbers, one per {} tokens of the prompt, got {}",
+                                 line.where(LogField::hash_ids), hash_block_tokens, in_quotes(text)));
+  if (!text.empty() && static_cast<Count>(ids_.size()) != blocks)
+    throw InputError(fmt::format("{}: expected {} ids for {} prompt tokens, one per {} tokens, got {}",
+                                 line.where(LogField::hash_ids), blocks, prompt, hash_block_tokens, ids_.size()));
+  hashes_.add(ids_, prompt);
+}
+
+/// Sorts the requests by arrival; those that arrive at the same time remain in their order.
+void LogReader::sort() {
+  const RequestList given = std::move(log_.requests);
+  const std::vector<std::uint32_t> lines = std::move(log_.lines);
+  std::vector<std::uint32_t> order(given.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return given.at(a) < given.at(b); });
+  log_.requests = RequestList();
+  log_.requests.reserve(given.size());
+  log_.requests.set_prefixes(given.prefixes());
+  log_.lines.clear();
+  for (const std::uint32_t i : order) {
+    ServerRequest r = given[i];
+    r.at = r.at - given.at(order.front());
+    log_.requests.push_back(r);
+    log_.lines.push_back(lines[i]);
+  }
+}
+
+void LogReader::finish(const std::string& file) {
+  if (log_.requests.empty())
+    throw InputError(
+        fmt::format("{}: none of the {} requests has tokens of a prompt and an answer", file, log_.failed));
+  if (!hashes_.empty()) hashes_.set_prefixes(log_.requests);
+  for (std::size_t i = 1; i < log_.requests.size(); ++i)
+    if (log_.requests.at(i) < log_.requests.at(i - 1)) return sort();
 }
 
 }  // namespace llmcalc

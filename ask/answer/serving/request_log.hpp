@@ -9,6 +9,15 @@
 ///              same name ("rules:1200")
 ///   priority   optional: a whole number, lower first
 /// Other names are ignored, except that a name within two edits of one of these is rejected.
+///
+/// Published traces are recognized by their names and read as they are. They are sorted by arrival, and requests with 0
+/// tokens of prompt or answer, which failed, are omitted:
+///   Mooncake   timestamp (ms), input_length, output_length, hash_ids (optional): an id per 512 tokens of the prompt;
+///              equal ids mean equal prompts up to the end of the block. Answers have no ids, so their reuse by the
+///              next prompt of a conversation is not counted
+///   Azure      TIMESTAMP (date and time), ContextTokens, GeneratedTokens
+///   BurstGPT   Timestamp (s), Request tokens, Response tokens. Its sessions are ignored, because the trace does not
+///              record whether a prompt repeats the conversation
 
 #include <string>
 #include <string_view>
@@ -22,6 +31,7 @@ struct RequestLog {
   RequestList requests;              ///< the first arrives at 0
   std::vector<std::uint32_t> lines;  ///< line number of each request, from 1
   std::vector<std::string> unused;   ///< ignored keys or columns
+  Count failed = 0;                  ///< number of requests of a published trace without prompt or answer, omitted
 };
 
 /// `where` names the text in errors. Throws InputError, with the line, for an empty log, for a field that is missing,

@@ -28,6 +28,7 @@ struct ServingTraffic {
   RequestTraffic requests;
   Count cut = 0;                      ///< number of requests truncated to the engine's longest sequence
   std::vector<std::string> unused{};  ///< ignored fields of a log
+  Count failed = 0;                   ///< number of failed requests of a log, omitted
   bool stopped = false;               ///< whether drawing was stopped, so that only the first requests exist
 };
 /// A run, and the time that its passes spent on prompts and on answers.

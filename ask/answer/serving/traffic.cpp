@@ -196,7 +196,7 @@ ServingTraffic serving_traffic(const Request& r, const ServingEngine& e, const s
   }
   RequestLog log = read_request_log_file(r.serving.log);
   refuse_long(log, r, most);
-  return {.requests = {.requests = std::move(log.requests)}, .unused = std::move(log.unused)};
+  return {.requests = {.requests = std::move(log.requests)}, .unused = std::move(log.unused), .failed = log.failed};
 }
 
 }  // namespace llmcalc

@@ -85,7 +85,8 @@ constexpr std::array traffic_rows{
     Option{
         "--requests", "FILE",
         "request log, instead of --rate and --users: JSONL or CSV with arrival (s), prompt, generated (tokens); "
-        "optionally session (a name), prefix (TOKENS or NAME:TOKENS shared by prompts), priority (0 is served first)",
+        "optionally session (a name), prefix (TOKENS or NAME:TOKENS shared by prompts), priority (0 is served first); "
+        "or a Mooncake, Azure LLM or BurstGPT trace as published",
         common, serving, "", "", unusual<&V::log, read_words>},
     Option{"--think-time", "TIME",
            "mean think time of a user between an answer and the next request; exponentially distributed [0 s]", !common,
