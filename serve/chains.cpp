@@ -41,27 +41,31 @@ Scheduler::Hit Scheduler::hit(const Sequence& s) {
   if (s.own == BlockCache::none) return {};
   const Count groups = rules_.whole_groups, most = (all_tokens(s) - 1) / rules_.block_tokens;
   Count found = cache_.cached(s.own) / groups;
-  Hit h{.idle = cache_.idle(s.own)};
   for_each_part(s, [&](BlockCache::Chain c, Count begin, Count end) {
-    if (begin == end) return;
     const Count cached = cache_.cached(c) / groups, all = end - begin;
     found = cached < all ? cached : all + found;
-    h.idle += cache_.idle(c);
   });
   found = std::min(found, most);
-  h.of_prefix = groups * std::min(found, prefix_blocks(s));
+  Hit h{.of_prefix = groups * std::min(found, prefix_blocks(s))};
   h.of_own = groups * found - h.of_prefix;
+  h.idle = std::min(cache_.idle(s.own), h.of_own);
+  for_each_part(s, [&](BlockCache::Chain c, Count begin, Count end) {
+    h.idle += std::min(cache_.idle(c), used_of_part(h, begin, end));
+  });
   return h;
+}
+
+/// Number of a part's blocks that are in a hit.
+Count Scheduler::used_of_part(const Hit& h, Count begin, Count end) const {
+  const Count groups = rules_.whole_groups;
+  return std::clamp<Count>(h.of_prefix - groups * begin, 0, groups * (end - begin));
 }
 
 /// Starts to use a sequence's chains, of which it needs the blocks of a hit.
 void Scheduler::use_chains(const Sequence& s, const Hit& h) {
   if (s.own == BlockCache::none) return;
-  const Count groups = rules_.whole_groups;
   cache_.use(s.own, h.of_own);
-  for_each_part(s, [&](BlockCache::Chain c, Count begin, Count end) {
-    cache_.use(c, std::clamp<Count>(h.of_prefix - groups * begin, 0, groups * (end - begin)));
-  });
+  for_each_part(s, [&](BlockCache::Chain c, Count begin, Count end) { cache_.use(c, used_of_part(h, begin, end)); });
 }
 
 /// Records that the first `tokens` tokens are computed, and moves their blocks into the sequence's chains unless

@@ -111,7 +111,7 @@ class Scheduler {
   /// Cached blocks that hold the first tokens of a sequence.
   struct Hit {
     Count of_prefix = 0, of_own = 0;
-    Count idle = 0;  ///< blocks of these chains that also count as available
+    Count idle = 0;  ///< the part of these blocks that also counts as available
     Count blocks() const { return of_prefix + of_own; }
   };
   /// Number of tokens in the blocks of a hit; 0 if the cache holds only states.
@@ -178,6 +178,7 @@ class Scheduler {
   void for_each_part(const Sequence& s, const Use& use);
   Count prefix_blocks(const Sequence& s) const;
   Hit hit(const Sequence& s);
+  Count used_of_part(const Hit& h, Count begin, Count end) const;
   void use_chains(const Sequence& s, const Hit& h);
   void keep(Sequence& s, Count tokens);
   void release(Sequence& s);

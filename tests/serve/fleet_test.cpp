@@ -88,6 +88,20 @@ TEST_CASE("if cache blocks run out, the newest sequence is preempted and recompu
   CHECK(run.answers[1].last > run.answers[0].last);
 }
 
+TEST_CASE("a prompt that fills the cache is served when all of it is cached", "[serve]") {
+  // 10 blocks of 16 tokens. The second prompt reuses 9, because its last token must be computed, and frees the tenth.
+  RequestTraffic t;
+  for (const double at : {0.0, 100.0}) {
+    ServerRequest r = request(160, 1, Seconds(at));
+    r.prefix = 0;
+    r.prefix_tokens = 160;
+    t.requests.push_back(r);
+  }
+  const ServerRun run = serve(with({.block_tokens = 16, .blocks = 10, .prefix_cache = true}), even_times(), t);
+  CHECK(run.answers[1].cached == 144);
+  CHECK(tenths(run.answers[1]) == Tenths{1026, 1026});  // 1 s and 16 tokens
+}
+
 TEST_CASE("a request for one token ends with the pass of its prompt", "[serve]") {
   const ServerRun run = serve({}, even_times(), alike(4, 2, 10, 1));
   CHECK(run.tokens == 4);

@@ -157,9 +157,11 @@ void PlainServer::admit() {
       const Count blocks = std::min(p.chain->cached / g, p.end - p.begin);
       if (whole) hits += blocks;
       whole = whole && blocks == p.end - p.begin;
-      if (p.chain->users == 0 && p.end > p.begin) idle += p.chain->cached;
     }
     hits = std::min(hits, most);
+    for (const Part& p : parts)
+      if (p.chain->users == 0)
+        idle += std::min(p.chain->cached, g * std::max<Count>(0, std::min(hits, p.end) - p.begin));
     const Count computed = s.computed + hits * rules_.block_tokens;
     Count n = tokens(s) - computed;
     if (rules_.chunk_tokens > 0) n = std::min(n, rules_.chunk_tokens);
