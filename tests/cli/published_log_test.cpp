@@ -142,6 +142,14 @@ TEST_CASE("hash ids with one shared prefix give the times of a log with this pre
   CHECK(a.answers[19].cached == 1024);
 }
 
+TEST_CASE("a request log may be longer than other input files", "[serve][cli]") {
+  const std::string path = test::scratch() + "/long.csv", blank(json::max_bytes, ' ');
+  test::write_file(path, azure + "2024-05-10 00:00:00+00:00,9,5\n" + blank + "\n2024-05-10 00:00:01+00:00,7,3\n");
+  CHECK(requests_of(read_request_log_file(path)) == std::vector<Logged>{{0, 9, 5}, {1, 7, 3}});
+  test::write_file(path, azure + "2024-05-10 00:00:00+00:00,x,5\n" + blank);
+  CHECK_THROWS_WITH(read_request_log_file(path), Catch::Contains("line 2, \"ContextTokens\": expected a positive"));
+}
+
 TEST_CASE("serve and plan serve report the failed requests of a trace", "[serve][cli]") {
   const std::string path = test::scratch() + "/burst.csv";
   test::write_file(path, burst + "5,ChatGPT,472,18,490,x\n45,ChatGPT,0,0,0,x\n46,ChatGPT,47,8,55,x\n");

@@ -8,6 +8,7 @@
 #include "ask/answer/serving/log_reader.hpp"
 #include "text/csv.hpp"
 #include "text/error.hpp"
+#include "text/json.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -121,11 +122,12 @@ void note_unused(RequestLog& log, const LogFormat& format, const std::string& na
 }
 
 /// A text that cannot be read line by line, because it has quotes or errors, is read as a table, which checks all lines
-/// before any value.
+/// before any value. A table of a long text with errors would need much memory.
 void read_csv_log(std::string_view text, const std::string& where, RequestLog& log) {
   try {
     if (text.find('"') == std::string_view::npos && read_plain(text, where, log)) return;
   } catch (const InputError&) {
+    if (text.size() > json::max_bytes) throw;
   }
   log = {};
   read_table(CsvTable(text, where), where, log);

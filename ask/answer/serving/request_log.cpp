@@ -100,7 +100,8 @@ RequestLog read_request_log(std::string_view text, const std::string& where) {
 }
 
 RequestLog read_request_log_file(const std::string& path) {
-  return read_request_log(json::file_text(path, "a request log, JSONL or CSV"), path);
+  constexpr std::size_t most = std::size_t{2} << 30;  // bytes; the Azure trace of conversations in 2024 has 1.1e9
+  return read_request_log(json::file_text(path, "a request log, JSONL or CSV", most), path);
 }
 
 }  // namespace llmcalc

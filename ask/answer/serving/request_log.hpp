@@ -37,6 +37,7 @@ struct RequestLog {
 /// `where` names the text in errors. Throws InputError, with the line, for an empty log, for a field that is missing,
 /// negative or not a number, and for a request out of order.
 RequestLog read_request_log(std::string_view text, const std::string& where);
+/// Reads at most 2 GiB.
 RequestLog read_request_log_file(const std::string& path);
 
 }  // namespace llmcalc
