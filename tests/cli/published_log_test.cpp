@@ -65,6 +65,16 @@ TEST_CASE("a Mooncake trace has times in milliseconds", "[serve][cli]") {
              R"({"timestamp": 30535, "input_length": 900, "output_length": 26, "hash_ids": [46, 2366]})");
   CHECK(requests_of(log) == std::vector<Logged>{{0, 1055, 52}, {3.053, 900, 26}});
   CHECK(log.unused.empty());
+  CHECK(log.requests.prefix_tokens(1) == 512);
+}
+
+TEST_CASE("hash ids may have 64 bits, and may be absent", "[serve][cli]") {
+  const RequestLog log =
+      log_of(prompt_line(0, 600, "18446744073709551615, 7") + prompt_line(1, 600, "18446744073709551615, 8") +
+             prompt_line(2, 600, "18446744073709551614, 9") +
+             R"({"timestamp": 3000, "input_length": 600, "output_length": 1})");
+  for (const std::size_t i : {0, 1}) CHECK(log.requests.prefix_tokens(i) == 512);
+  for (const std::size_t i : {2, 3}) CHECK(log.requests.prefix(i) == no_chain);
 }
 
 TEST_CASE("the Azure traces of 2023 and 2024 have dates, with or without an offset", "[serve][cli]") {

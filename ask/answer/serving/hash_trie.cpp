@@ -7,20 +7,20 @@ namespace llmcalc {
 std::size_t HashTrie::Hash::operator()(const Key& k) const {
   constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
   std::uint64_t h = k.parent;
-  for (const Count n : {k.id, k.end}) h = (h ^ (h >> 32) ^ static_cast<std::uint64_t>(n)) * odd;
+  for (const std::uint64_t n : {k.id, static_cast<std::uint64_t>(k.end)}) h = (h ^ (h >> 32) ^ n) * odd;
   return static_cast<std::size_t>(h ^ (h >> 32));
 }
 
-HashTrie::NodeId HashTrie::child(NodeId parent, Count id, Count end) {
+HashTrie::NodeId HashTrie::child(NodeId parent, std::uint64_t id, Count end) {
   const auto [at, added] = numbers_.try_emplace({parent, id, end}, static_cast<NodeId>(nodes_.size()));
   if (added) nodes_.push_back({parent, 0, end});
   return at->second;
 }
 
-void HashTrie::add(std::span<const Count> ids, Count prompt) {
+void HashTrie::add(std::span<const std::uint64_t> ids, Count prompt) {
   NodeId n = none;
   Count end = 0;
-  for (const Count id : ids) {
+  for (const std::uint64_t id : ids) {
     end = std::min(end + hash_block_tokens, prompt);
     n = child(n, id, end);
     ++nodes_[n].prompts;

@@ -2,6 +2,7 @@
 /// Shared prefixes of prompts from hash ids: an id stands for a block of 512 tokens, and equal ids for equal prompts up
 /// to the end of the block. A last block of fewer tokens is shared only with prompts of equal length.
 
+#include <cstdint>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -16,7 +17,7 @@ inline constexpr Count hash_block_tokens = 512;
 class HashTrie {
  public:
   /// Adds a prompt. `ids`: one per block, or none if its blocks are unknown. Precondition: `prompt` above 0.
-  void add(std::span<const Count> ids, Count prompt);
+  void add(std::span<const std::uint64_t> ids, Count prompt);
   bool empty() const { return nodes_.empty(); }
   /// Sets the prefixes of requests, one per added prompt and in the same order. Blocks of the same prompts are one
   /// prefix; those of one prompt are none.
@@ -27,7 +28,8 @@ class HashTrie {
   static constexpr NodeId none = ~NodeId{0};
   struct Key {
     NodeId parent;
-    Count id, end;
+    std::uint64_t id;
+    Count end;
     bool operator==(const Key&) const = default;
   };
   struct Hash {
@@ -39,7 +41,7 @@ class HashTrie {
     std::uint32_t prompts;  ///< number of prompts with this block
     Count end;              ///< tokens up to its end
   };
-  NodeId child(NodeId parent, Count id, Count end);
+  NodeId child(NodeId parent, std::uint64_t id, Count end);
   bool shared(NodeId n) const { return n != none && nodes_[n].prompts > 1; }
   Count end(NodeId n) const { return n == none ? 0 : nodes_[n].end; }
   std::vector<ChainId> add_prefixes(PrefixTree& tree) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 
 #include "text/names.hpp"
@@ -27,15 +28,16 @@ int logged_priority(std::string_view text, const LoggedLine& line) {
 }
 
 /// Reads "[46,47,2353]" into `ids`. Returns false for other text.
-bool read_ids(std::string_view text, std::vector<Count>& ids) {
+bool read_ids(std::string_view text, std::vector<std::uint64_t>& ids) {
   ids.clear();
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return false;
   text = text.substr(1, text.size() - 2);
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    const std::optional<Count> id = plain_count(text.substr(0, comma));
-    if (!id) return false;
-    ids.push_back(*id);
+    const char* const end = text.data() + comma;
+    if (const auto [stop, error] = std::from_chars(text.data(), end, ids.emplace_back());
+        error != std::errc() || stop != end)
+      return false;
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return true;

@@ -55,7 +55,7 @@ class LogReader {
   const LogFormat& format_;
   Names sessions_, prefixes_;
   HashTrie hashes_;
-  std::vector<Count> ids_;  ///< hash ids of the last request
+  std::vector<std::uint64_t> ids_;  ///< hash ids of the last request
   double first_ = 0, last_ = 0;
   std::int64_t first_date_ = 0;
 };
