@@ -66,6 +66,10 @@ TEST_CASE("a Mooncake trace has times in milliseconds", "[serve][cli]") {
   CHECK(requests_of(log) == std::vector<Logged>{{0, 1055, 52}, {3.053, 900, 26}});
   CHECK(log.unused.empty());
   CHECK(log.requests.prefix_tokens(1) == 512);
+  const RequestLog since_1970 = log_of(R"({"timestamp": 1764581677000, "input_length": 9, "output_length": 1})"
+                                       "\n"
+                                       R"({"timestamp": 1764581677250, "input_length": 9, "output_length": 1})");
+  CHECK(since_1970.requests.at(1) == Seconds(0.25));
 }
 
 TEST_CASE("hash ids may have 64 bits, and may be absent", "[serve][cli]") {
@@ -197,6 +201,8 @@ TEST_CASE("the error for an unreadable trace states the line and the field", "[s
   refused_trace("missing.jsonl", R"({"timestamp": 0, "input_length": 9})",
                 ", line 1: \"output_length\" is missing; every request requires timestamp, input_length and "
                 "output_length");
+  refused_trace("late.jsonl", R"({"timestamp": 1e16, "input_length": 9, "output_length": 1})",
+                ", line 1, \"timestamp\": expected milliseconds, at most 1e+15, got \"1e+16\"");
   refused_trace("negative.csv", azure + "2023-11-16 18:17:03.97,-5,10\n",
                 ", line 2, \"ContextTokens\": expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got "
                 "\"-5\"");

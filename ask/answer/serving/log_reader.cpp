@@ -27,6 +27,19 @@ int logged_priority(std::string_view text, const LoggedLine& line) {
   return static_cast<int>(std::min<Count>(parse_count(text, line.where(LogField::priority)), 1 << 30));
 }
 
+double units_per_second(const LogFormat& f) { return f.time == LogFormat::Time::milliseconds ? 1000 : 1; }
+
+/// The number of an arrival, in seconds or milliseconds.
+double logged_time(const LoggedLine& line) {
+  const std::string_view text = line.needed(LogField::arrival);
+  const std::optional<double> plain = plain_real(text);
+  const double at = plain ? *plain : parse_real(text, line.where(LogField::arrival)),
+               most = latest * units_per_second(line.format);
+  if (at <= most) return at;
+  throw InputError(fmt::format("{}: expected {}, at most {:g}, got {}", line.where(LogField::arrival),
+                               most > latest ? "milliseconds" : "seconds", most, in_quotes(text)));
+}
+
 /// Reads "[46,47,2353]" into `ids`. Returns false for other text.
 bool read_ids(std::string_view text, std::vector<std::uint64_t>& ids) {
   ids.clear();
@@ -83,19 +96,14 @@ double LogReader::time_of_date(const LoggedLine& line) {
 /// Seconds after the first arrival of the log. Except in published traces, arrivals must be in order.
 double LogReader::arrival(const LoggedLine& line) {
   if (format_.time == LogFormat::Time::dates) return time_of_date(line);
-  const std::string_view text = line.needed(LogField::arrival);
-  const std::optional<double> plain = plain_real(text);
-  const double at = plain ? *plain : parse_real(text, line.where(LogField::arrival));
-  if (at > latest)
-    throw InputError(fmt::format("{}: expected seconds, at most {:g}, got {}", line.where(LogField::arrival), latest,
-                                 in_quotes(text)));
+  const double at = logged_time(line);
   if (log_.requests.empty()) first_ = last_ = at;
   if (at < last_ && !format_.published)
     throw InputError(
         fmt::format("{}: the request arrives at {:g} s, before the previous request at {:g} s; sort the log by arrival",
                     line.where(), at, last_));
   last_ = at;
-  return (at - first_) / (format_.time == LogFormat::Time::milliseconds ? 1000 : 1);
+  return (at - first_) / units_per_second(format_);
 }
 
 void LogReader::add(const LoggedLine& line) {
