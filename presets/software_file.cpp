@@ -48,6 +48,7 @@ constexpr std::array loop_words{Said{"none", ServingLoop::none},
                                 Said{"server", ServingLoop::server},
                                 Said{"compiled program", ServingLoop::neuron}};
 constexpr std::array product_words{Said{"library", false}, Said{"own", true}};
+constexpr std::array back_end_words{Said{"vulkan", true}};
 constexpr std::array prompt_words{Said{"beside decoding", false}, Said{"first", true}};
 constexpr std::array weight_words{Said{"gguf", true}};
 constexpr std::array host_words{Said{"computes", true}};
@@ -102,7 +103,8 @@ InferenceStack read_inference(const json::Object& o) {
           .own_products = read_word(o, "products", product_words),
           .own_collectives = read_word(o, "exchanges", product_words),
           .prompts_first = read_word(o, "prompts", prompt_words),
-          .half_sums = read_word(o, "sums", sum_words)};
+          .half_sums = read_word(o, "sums", sum_words),
+          .vulkan = o.has("back_end") && read_word(o, "back_end", back_end_words)};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "ask/request/serving_inputs.hpp"
 #include "calc/links/route.hpp"
 #include "presets/estimators/engine_limits.hpp"
+#include "presets/estimators/engine_scheduler.hpp"
 #include "text/leading_number.hpp"
 
 namespace llmcalc {
@@ -41,6 +42,11 @@ EngineLimits serving_limits(const Request& r) {
   l.block_tokens = v.block_tokens.value_or(l.block_tokens);
   l.poll_passes = v.poll_passes;
   return l;
+}
+
+Batching batching_of(const Request& r) {
+  if (r.gave("--batching") || !r.engine || !r.engine->inference) return r.serving.batching;
+  return batching_of(*r.engine->inference);
 }
 
 double serving_utilization(const Request& r) {

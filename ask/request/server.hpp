@@ -17,6 +17,8 @@ bool is_vllm(const Request& r);
 EngineHost host_of(const Request& r);
 /// The engine's per-pass limits: as specified, otherwise the engine's defaults.
 EngineLimits serving_limits(const Request& r);
+/// --batching, else the engine's.
+Batching batching_of(const Request& r);
 /// The engine's default for --memory-utilization. Precondition: the request has hardware.
 double serving_utilization(const Request& r);
 /// Number of tokens in a session's last request, according to --prompt and --generate; 2 if a file sets the lengths.

@@ -350,6 +350,7 @@ void use_requests(const InferenceRow& row, InferenceCase& c) {
   c.kind = *kind_called(lower(row.batch.kind));
   if (c.kind == BatchKind::concurrency) c.start = start_called(row.batch.start);
   c.engine = engine_name(row.engine, row.notes + "; " + row.other_keys);
+  if (c.engine.name == "llama.cpp" && lower(row.back_end) == "vulkan") c.engine.name = "llama.cpp-vulkan";
   if (c.engine.known && c.engine.version.empty())
     c.engine.version = version_said(is_behind_dynamo(row.engine) ? "" : row.version, row.date);
   use_lengths(row, c);

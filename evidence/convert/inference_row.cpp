@@ -170,6 +170,7 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   r.notes = row.said("notes");
   r.version = row.said("software_version");
   r.date = row.said("date");
+  r.back_end = row.said("backend");
   r.batch.start = row.said("start");
   r.file_size_gib = row.quantity("file_size_gib");
   r.tier = row.said("tier");
@@ -192,9 +193,9 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   r.other_keys += other_keys(p);
   if (const auto limit = row.quantity("power_limit_w"); limit && !r.hardware.power_limit_w)
     r.hardware.power_limit_w = limit;
-  row.known({"quality", "assumed", "container", "backend", "driver", "attention_kernel", "repeat_runs",
-             "repeat_tpot_spread_pct", "avg_batch_size", "power_w", "energy_per_token_j", "ttft_reported_ms",
-             "tpot_reported_ms", "memory_note", "attention_dp"});
+  row.known({"quality", "assumed", "container", "driver", "attention_kernel", "repeat_runs", "repeat_tpot_spread_pct",
+             "avg_batch_size", "power_w", "energy_per_token_j", "ttft_reported_ms", "tpot_reported_ms", "memory_note",
+             "attention_dp"});
   read_pools(row, r);
   r.speculative = row.said("speculative");
   r.other_keys += read_requests(row.object("batch"), r.batch);

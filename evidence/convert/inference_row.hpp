@@ -52,6 +52,7 @@ struct InferenceRow {
   std::string id;
   std::string where;  ///< file, line and row, for messages
   std::string engine, version, date, notes, tier;
+  std::string back_end;    ///< "ROCm", "Vulkan"; empty: not stated
   std::string other_keys;  ///< text of unknown keys, except the model's: "speculative: MTP; "
   bool core = false;
   RowSource source;

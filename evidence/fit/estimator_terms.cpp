@@ -73,7 +73,7 @@ const std::vector<EstimatorTerm>& terms_of_inference() {
         {at(P::matmul_other), 0.6}}},
       {"formats",
        "low-precision, weight-only and engine-specific matrix products are as efficient as others",
-       {{at(P::narrow), 1}, {at(P::weight_only), 1}, {at(P::own_products), 1}}},
+       {{at(P::narrow), 1}, {at(P::weight_only), 1}, {at(P::own_products), 1}, {at(P::vulkan), 1}}},
       {"exposed",
        "the shorter of arithmetic and memory traffic of a matrix product is fully overlapped",
        {{at(P::exposed), 0}}},

@@ -77,7 +77,7 @@ SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, con
   SchedulerRules rules{.pass_tokens = limits.pass_tokens,
                        .sequences = std::min(limits.sequences, limits.pass_tokens),
                        .poll_passes = limits.poll_passes,
-                       .batching = stack.prompts_first ? Batching::prompts_first : Batching::continuous,
+                       .batching = batching_of(stack),
                        .block_tokens = limits.block_tokens};
   use_cache(arch, memory, stage, rules);
   return rules;

@@ -62,6 +62,7 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"narrow.cdna",       0.60, 0.1, 1.00, "the same: AMD Instinct", "chosen: younger kernels than those of other vendors"},
     {"weight_only",       0.80, 0.4, 1.00, "relative efficiency with weights dequantized before multiplication", "kernels unpack weights in addition to their arithmetic"},
     {"own_products",      0.50, 0.2, 1.00, "relative efficiency of an engine's own kernels", "chosen: llama.cpp kernels unpack quantized blocks in addition to their arithmetic"},
+    {"vulkan",            0.70, 0.2, 1.00, "relative efficiency of matmuls and attention in Vulkan shaders (one source)", "chosen: shaders use matrix units through an extension that not all drivers have"},
     {"exposed",           0.3,  0,   1.00, "non-overlapping fraction of the shorter of a matmul's compute and memory times", "prologue and epilogue of each tile (CUTLASS)"},
     {"flash",             0.35, 0.1, 0.80, "fraction of the peak in attention", flash_source},
     {"flash.own",         0.25, 0.02, 0.80, "the same with an engine's own kernels", "chosen: below FlashAttention, which uses tensor cores fully"},
@@ -181,6 +182,7 @@ void put_products_of_inference(const InferenceParameters& p, const HardwareCard&
   double saved = 1;  // rate relative to the library's 16-bit rate
   if (widens_weights(plan)) saved *= p[I::weight_only];
   if (stack.own_products) saved *= p[I::own_products];
+  if (stack.vulkan) saved *= p[I::vulkan];
   double share = saved * p[matmul_parameter(card)];
   if (stack.half_sums && is_geforce(card)) share = std::min(1.0, 2 * share);
   const double narrow_share = p[chip_of(card) == Chip::cdna ? I::narrow_cdna : I::narrow];
@@ -192,7 +194,8 @@ void put_products_of_inference(const InferenceParameters& p, const HardwareCard&
   }
   for (std::size_t i = 0; i < a.flash.size(); ++i) {
     if (a.flash[i].forward.value > 0) continue;  // measured on this device
-    const FlopsPerSecond core = p[stack.own_products ? I::flash_own : I::flash] * card.cluster.device.peaks[i];
+    const double flash = p[stack.own_products ? I::flash_own : I::flash] * (stack.vulkan ? p[I::vulkan] : 1);
+    const FlopsPerSecond core = flash * card.cluster.device.peaks[i];
     a.flash[i] = {core, core};
   }
 }

@@ -43,6 +43,7 @@ enum class InferenceParameter : std::uint8_t {
   narrow_cdna,
   weight_only,
   own_products,
+  vulkan,
   exposed,
   flash,
   flash_own,
@@ -79,7 +80,7 @@ enum class InferenceParameter : std::uint8_t {
   start_library,
   start_host
 };
-inline constexpr std::size_t inference_parameter_count = 61;
+inline constexpr std::size_t inference_parameter_count = 62;
 
 /// Cards in the order of InferenceParameter.
 extern const std::array<ParameterCard, inference_parameter_count> inference_parameter_cards;
@@ -124,6 +125,7 @@ struct InferenceStack {
   bool own_collectives = false;  ///< whether collectives run in the engine's own kernels, not in a library
   bool prompts_first = false;    ///< whether passes contain only prompts while prompts wait (Batching::prompts_first)
   bool half_sums = false;  ///< whether matmuls accumulate in fp16, which is twice as fast as fp32 on GeForce cards
+  bool vulkan = false;     ///< whether kernels are Vulkan shaders instead of the vendor's language
   bool operator==(const InferenceStack&) const = default;
 };
 

@@ -177,3 +177,29 @@ TEST_CASE("with separate decode engines, times between tokens are even", "[serve
   CHECK(apart["layout"]["gpus"] == one["layout"]["gpus"]);
   CHECK(apart["serving"]["itl_s"]["p99"] < one["serving"]["itl_s"]["p99"]);
 }
+
+TEST_CASE("first tokens wait for an engine that polls for requests between decode passes", "[serve][cli]") {
+  const auto first = [](const std::string& options) {
+    return test::ask(llama + "--software sglang --users 16 " + options)["serving"]["ttft_s"]["mean"].get<double>();
+  };
+  CHECK(first("--poll-interval 1") == first(""));
+  CHECK(first("--poll-interval 30") > 1.5 * first(""));
+}
+
+TEST_CASE("SGLang's name of the poll interval is read from and written to its command", "[serve][cli]") {
+  const json::Value r = test::ask(
+      "serve --hardware h100 --users 16 --num-requests 50 --from 'python -m sglang.launch_server --model-path "
+      "meta-llama/Llama-3.1-8B --scheduler-recv-interval 10'");
+  CHECK(r["inputs"]["poll_interval"] == 10);
+  CHECK_THAT(test::llmcalc(llama + "--software sglang --users 16 --poll-interval 10 --emit sglang").out,
+             Contains("--scheduler-recv-interval 10"));
+  CHECK_THAT(test::llmcalc(llama + "--users 16 --poll-interval 10 --emit vllm").err,
+             Contains("the launch table of vllm has no setting for it"));
+}
+
+TEST_CASE("the batching of an answer is that of its engine", "[serve][cli]") {
+  CHECK(test::ask(llama + "--users 16")["inputs"]["batching"] == "continuous");
+  CHECK(test::ask(llama + "--users 16 --software sglang")["inputs"]["batching"] == "prompts-first");
+  CHECK_THAT(test::llmcalc(llama + "--software sglang --users 16 --emit sglang").out,
+             !Contains("--enable-mixed-chunk"));
+}

@@ -119,6 +119,58 @@ TEST_CASE("clients start together or spread in time, as the source states", "[in
   }
 }
 
+TEST_CASE("llama.cpp with Vulkan has a profile of its own", "[inference-reading]") {
+  InferenceRow row = row_of("llama.cpp build 9187", R"({"batch": 1, "input_len": 2048, "output_len": 32})",
+                            R"({"prefill_tok_s": 900})");
+  const auto prefill_seconds = [&](const char* back_end) {
+    row.back_end = back_end;
+    return seconds_of(read(row), figure(FigureKind::prefill_time));
+  };
+  CHECK(prefill_seconds("Vulkan") > prefill_seconds("CUDA"));
+  CHECK(read(row).engine.name == "llama.cpp");
+  row.back_end = "Vulkan";
+  CHECK(read(row).engine.name == "llama.cpp-vulkan");
+}
+
+TEST_CASE("rows have the default limits of their engine on their device", "[inference-reading]") {
+  const auto limits = [](const char* engine, const char* accelerator) {
+    InferenceRow row = row_of(engine, R"({"kind": "concurrency", "batch": 8, "input_len": 100, "output_len": 50})",
+                              R"({"itl_p50_ms": 8})");
+    row.hardware.accelerator = accelerator;
+    return read(row).limits;
+  };
+  CHECK(limits("SGLang 0.5.6", "NVIDIA H100-SXM5-80GB").pass_tokens == 8192);
+  CHECK(limits("SGLang 0.5.6", "NVIDIA B200-SXM-180GB").pass_tokens == 16384);
+  CHECK(limits("vLLM 0.11", "NVIDIA B200-SXM-180GB").pass_tokens == 8192);
+  CHECK(limits("TensorRT-LLM 1.0", "NVIDIA H100-SXM5-80GB").sequences == 2048);
+}
+
+TEST_CASE("rows of InferenceX have the limits of its launch scripts unless they state others", "[inference-reading]") {
+  InferenceRow row = row_of("SGLang 0.5.6", R"({"kind": "concurrency", "batch": 64, "input_len": 1024,
+    "output_len": 1024})",
+                            R"({"itl_p50_ms": 8})");
+  row.source.title = "serving sweeps (identified as InferenceMAX runs)";
+  row.model.name = "DeepSeek-V3";
+  row.hardware.accelerator = "NVIDIA B200-SXM-180GB";
+  row.weights = "fp8";
+  const auto expect = [&](Count pass_tokens, Count poll_passes) {
+    const EngineLimits l = read(row).limits;
+    CHECK(l.pass_tokens == pass_tokens);
+    CHECK(l.poll_passes == poll_passes);
+  };
+  expect(32768, 30);
+  row.batch.batch = 4;
+  expect(32768, 10);
+  row.model.name = "Llama-3.1-8B";  // without a script
+  expect(16384, 1);
+  row.model.name = "DeepSeek-V3";
+  row.source.title = "another source";
+  expect(16384, 1);
+  row.source.title = "InferenceX";
+  row.batch.max_num_batched_tokens = 4096;
+  expect(4096, 1);
+}
+
 TEST_CASE("percentiles and minima are not treated as means", "[inference-reading]") {
   InferenceRow row = llama_row();
   row.batch.kind = "concurrency";

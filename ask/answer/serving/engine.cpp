@@ -103,7 +103,7 @@ SchedulerRules scheduler_of(const Request& r, const EngineLimits& limits, const 
   const InferenceStack stack = r.engine ? *r.engine->inference : InferenceStack();
   SchedulerRules s = scheduler_rules(r.model.arch, memory, limits, stack, r.stage);
   s.chunk_tokens = v.chunk_tokens;
-  if (r.gave("--batching")) s.batching = v.batching;
+  s.batching = batching_of(r);
   s.admission = v.admission;
   s.preemption = v.preemption;
   s.prefix_cache = v.prefix_cache && s.whole_groups > 0;

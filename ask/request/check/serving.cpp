@@ -113,7 +113,7 @@ void check_engines(const Request& r) {
   const ServingInputs& v = r.serving;
   if (v.pools && r.gave("--replicas"))
     throw InputError("--pools already sets the number of engines of each kind; omit --replicas");
-  if (v.pools && v.batching != Batching::continuous)
+  if (v.pools && r.gave("--batching") && v.batching != Batching::continuous)
     throw InputError(fmt::format("--pools requires --batching continuous, not {}", name(v.batching)));
   if (v.pools && link_between_engines(r).bandwidth.value <= 0)
     throw InputError(

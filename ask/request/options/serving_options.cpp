@@ -40,6 +40,10 @@ constexpr Field of_limits{value<member, parse_positive>.read, [](const Request& 
                             return has_traffic(r.serving) && r.hardware ? json::Value(serving_limits(r).*limit)
                                                                         : json::Value();
                           }};
+constexpr Field batching{value<&V::batching, read_choice<Batching>>.read, [](const Request& r) {
+                           return has_traffic(r.serving) ? json::Value(std::string(name(batching_of(r))))
+                                                         : json::Value();
+                         }};
 constexpr Field lengths{
     [](Request& r, Text text, Text where) {
       const LengthsText l = read_lengths(text, where);
@@ -131,8 +135,8 @@ constexpr std::array server_rows{
            !common, serving, "", "", unusual<&V::poll_passes, parse_positive>},
     Option{"--batching", choice_names<Batching>,
            "continuous: chunked prefill mixed with decode (vLLM V1); prompts-first: prefill first, in separate passes "
-           "(V0); static: fixed batches [continuous]",
-           !common, serving, "", "", of_server<&V::batching, read_choice<Batching>>},
+           "(V0, SGLang); static: fixed batches [the engine's]",
+           !common, serving, "", "", batching},
     Option{"--policy", choice_names<Admission>, "order in which requests are served [fcfs]", !common, serving, "", "",
            of_server<&V::admission, read_choice<Admission>>},
     Option{"--preemption", choice_names<Preemption>,
