@@ -318,7 +318,7 @@ SoftwareAtVersion whole_software(const SoftwareDocument& d, int depth) {
   if (depth == 0)
     throw InputError(fmt::format("{}: \"parent\" leads through too many files, or back to this one", o.where()));
   json::Value whole = whole_software(software_document(parent), depth - 1).value;
-  for (const char* key : {"name", "title", "aliases", "notes", "launch"}) whole.erase(key);
+  for (const char* key : {"name", "title", "aliases", "counterpart", "notes", "launch"}) whole.erase(key);
   at.value.erase("parent");
   whole.merge_patch(at.value);
   at.value = std::move(whole);

@@ -118,6 +118,7 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
   card.name = o.text("name");
   card.title = o.text_or("title", card.name);
   if (o.has("aliases")) card.aliases = o.texts("aliases");
+  card.counterpart = o.text_or("counterpart", "");
   const Use use = read_word(o, "for", use_words);
   if (use != Use::inference) card.training = read_training(o);
   if (use != Use::training) card.inference = read_inference(o);

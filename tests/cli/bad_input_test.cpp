@@ -55,6 +55,8 @@ TEST_CASE("the error for an unknown command, model or device suggests the neares
   refused("infer gpt2 --hardware h100 --software nemo",
           "--software: nemo is for training, but the result is for inference; 'llmcalc list software' lists the "
           "alternatives");
+  refused("memory gpt2 --train --hardware h100 --software transformers",
+          "--software: transformers is for inference, but the result is for training; use hf-trainer");
   refused("memory gpt2 --train --hardware h100 --software vllm",
           "--software: vllm is for inference, but the result is for training; 'llmcalc list software' lists the "
           "alternatives");

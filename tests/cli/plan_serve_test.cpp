@@ -129,7 +129,7 @@ TEST_CASE("a serving plan is no larger than a server found by hand", "[plan][ser
 }
 
 TEST_CASE("a serving plan routes a session's turns to the engine that caches its tokens", "[plan][serve][cli]") {
-  const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 12 --turns 4 --slo-ttft 300ms";
+  const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 12.5 --turns 4 --slo-ttft 300ms";
   const json::Value plan = test::ask("plan serve " + server)["plans"][0];
   const std::string near = " --router prefix-aware --replicas ";
   CHECK(plan["engines"] == 3);
@@ -171,12 +171,12 @@ TEST_CASE("an inconclusive sample of 100 requests does not eliminate a layout", 
 
 TEST_CASE("a serving plan has no growing queue, even if the limits could be met with one for a while",
           "[plan][serve][cli]") {
-  const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 22 --slo-ttft 60s";
+  const std::string server = "llama-3.1-8b --hardware h100 --tp 1 --rate 23 --slo-ttft 60s";
   const json::Value plan = test::ask("plan serve " + server)["plans"][0];
   REQUIRE(saved(server, 2) >= 0.95);
   CHECK(plan["engines"] == 3);
-  CHECK(plan["load_per_engine"].get<double>() == Approx(22.0 / 3));
-  CHECK(22 < plan["serving"]["capacity_req_s"].get<double>());
+  CHECK(plan["load_per_engine"].get<double>() == Approx(23.0 / 3));
+  CHECK(23 < plan["serving"]["capacity_req_s"].get<double>());
 }
 
 TEST_CASE("a serving plan's command names the files of model, hardware and software", "[plan][serve][cli]") {

@@ -136,7 +136,8 @@ TEST_CASE("the report of a plan that does not fit leads with the verdict and mar
       test::ask("train llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --recompute full --tokens 1T --price 2");
   CHECK(fitting["memory"]["fits"] == true);
   CHECK_THAT(fitting["verdict"]["text"].back().get<std::string>(),
-             Catch::Matches("run: [0-9.]+ days, [0-9,.]+ GPU-hours, [0-9,]+ USD"));
+             Catch::Matches("run: [0-9.]+ days \\([0-9.]+ to [0-9.]+ days\\), [0-9,.]+ GPU-hours, [0-9,]+ USD "
+                            "\\([0-9,]+ to [0-9,]+ USD\\)"));
 }
 
 TEST_CASE("a memory report without a device leads with the bytes needed", "[screen][cli]") {
