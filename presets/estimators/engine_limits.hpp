@@ -8,8 +8,8 @@
 
 namespace llmcalc {
 
-/// The limits in the engine's file; vLLM's (usual_limits()) for limits that the file omits, and without a file. `longest`:
-/// tokens of the longest request.
+/// The limits in the engine's file; vLLM's (usual_limits()) for limits that the file omits, and without a file.
+/// `longest`: tokens of the longest request.
 EngineLimits default_limits(const EngineHost& host, const std::optional<EngineLaw>& law, Count longest = 0);
 
 }  // namespace llmcalc

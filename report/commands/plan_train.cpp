@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "ask/answer/measured_scale.hpp"
 #include "ask/answer/interval.hpp"
+#include "ask/answer/measured_scale.hpp"
 #include "ask/request/check/check.hpp"
 #include "ask/request/offload.hpp"
 #include "ask/request/request.hpp"
