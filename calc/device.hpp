@@ -30,6 +30,7 @@ struct LinkRates {
   /// Whether short messages use trees between nodes. If so, each pass of a collective over n ranks takes at most 2
   /// log2(n) + 4 rounds.
   bool trees = false;
+  double latencies = 1;  ///< factor on the latencies of links
   /// Achieved share of the bandwidth, and the time of a round, on an outer level or on the innermost level.
   constexpr double share(bool outer) const { return outer ? between : inside; }
   constexpr Seconds round(bool outer) const { return outer ? round_between : round_inside; }
@@ -50,6 +51,12 @@ constexpr std::array<T, peak_count> for_each_format(T x) {
   return all;
 }
 
+/// Factors on the estimated times of inference passes, from a run measured on the device; 1: not measured.
+struct PassPace {
+  double prompt = 1, decode = 1;
+  constexpr bool operator==(const PassPace&) const = default;
+};
+
 /// Fractions of the datasheet's peaks, measured on the device or estimated from its architecture and software.
 /// The default of an unknown field disables its term.
 struct Achieved {
@@ -62,7 +69,8 @@ struct Achieved {
   double host_link = 1;                      ///< achieved / peak bytes/s of copies of weights from the host
   LinkRates links{};                         ///< achieved rates of collectives
   Software software{};                       ///< overheads of the software on the device
-  Seconds launch;                            ///< time of an empty kernel
+  PassPace pace{};
+  Seconds launch;  ///< time of an empty kernel
   Bytes overhead;  ///< memory used by driver, libraries and kernels before any tensor is allocated; 0: unknown
 
   // Rates of individual operators, by format of the matmuls.

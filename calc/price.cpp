@@ -68,7 +68,7 @@ class Pricer {
   Pricer(const Plan& plan, const Layout& layout, const Device& device, Phase phase, Prices& prices)
       : plan_(plan), layout_(layout), p_(pricing(plan, phase, layout)), prices_(prices) {
     prices.bound_rates = bound_rates(device, plan);
-    prices.estimated_rates = estimated_rates(device, plan);
+    prices.estimated_rates = paced_rates(device, plan, phase);
     prices.estimated = has_estimate(device, plan);
     prices.uniform = prices.estimated_rates.uniform();
   }

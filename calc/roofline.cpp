@@ -65,6 +65,56 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   return r;
 }
 
+namespace {
+
+HostSide paced_host(HostSide host, const HostSide& most, double times) {
+  host.link = std::min(most.link, (1 / times) * host.link);
+  host.memory = std::min(most.memory, (1 / times) * host.memory);
+  host.compute = std::min(most.compute, (1 / times) * host.compute);
+  host.start = times * host.start;
+  return host;
+}
+
+LinkRates paced_links(LinkRates l, double times) {
+  l.inside = std::min(1.0, l.inside / times);
+  l.between = std::min(1.0, l.between / times);
+  l.round_inside = times * l.round_inside;
+  l.round_between = times * l.round_between;
+  l.start = times * l.start;
+  l.latencies = std::max(1.0, times * l.latencies);
+  return l;
+}
+
+/// Multiplies the times of launches and of the host.
+void pace_overheads(Rates& r, double times) {
+  for (Seconds* t : {&r.launch, &r.launch_backward, &r.recorded, &r.recorded_backward, &r.software.kernel,
+                     &r.software.collective, &r.software.step, &r.software.sequence})
+    *t = times * *t;
+}
+
+/// Rates at which every time is multiplied by `times`, up to `most`, the datasheet's rates.
+Rates paced(Rates r, const Rates& most, double times) {
+  r.compute = std::min(most.compute, (1 / times) * r.compute);
+  r.working = std::min(most.working, (1 / times) * r.working);
+  r.memory = std::min(most.memory, (1 / times) * r.memory);
+  r.attention.forward = std::min(most.mixed() ? most.working : most.compute, (1 / times) * r.attention.forward);
+  r.functions /= times;
+  r.cache_bandwidth = (1 / times) * r.cache_bandwidth;
+  r.host = paced_host(r.host, most.host, times);
+  r.links = paced_links(r.links, times);
+  pace_overheads(r, times);
+  return r;
+}
+
+}  // namespace
+
+Rates paced_rates(const Device& d, const Plan& plan, Phase phase) {
+  const Rates r = estimated_rates(d, plan);
+  if (phase == Phase::training) return r;
+  const double times = phase == Phase::prefill ? d.achieved.pace.prompt : d.achieved.pace.decode;
+  return times == 1 ? r : paced(r, bound_rates(d, plan), times);
+}
+
 Bound bound(const Time& t) {
   const std::array<Seconds, 4> parts{t.compute, t.memory, t.communication, t.latency};
   return static_cast<Bound>(std::max_element(parts.begin(), parts.end()) - parts.begin());

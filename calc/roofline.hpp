@@ -60,6 +60,9 @@ struct Rates {
 
 Rates bound_rates(const Device& device, const Plan& plan);
 Rates estimated_rates(const Device& device, const Plan& plan);
+/// The estimated rates of a phase, slowed or sped up by the device's pace (Achieved::pace) in inference. Every time at
+/// these rates is multiplied by the pace, but no rate exceeds the datasheet's.
+Rates paced_rates(const Device& device, const Plan& plan, Phase phase);
 /// Whether the plan states efficiencies or the device has measured efficiencies.
 bool has_estimate(const Device& device, const Plan& plan);
 

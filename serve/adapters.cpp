@@ -35,7 +35,7 @@ Seconds adapter_seconds(const Arch& arch, const Plan& plan, const Layout& layout
                         Phase phase, const ServedAdapters& adapters) {
   if (adapters.resident == 0) return {};
   const Pricing p = pricing(plan, phase, layout);
-  const Rates r = has_estimate(device, plan) ? estimated_rates(device, plan) : bound_rates(device, plan);
+  const Rates r = has_estimate(device, plan) ? paced_rates(device, plan, phase) : bound_rates(device, plan);
   const auto all = [&](const Step& s) {
     Seconds sum;
     for_each_operator(arch, plan, layout, s, [&](const OperatorRow& row) {

@@ -72,7 +72,7 @@ CommunicationTime communication_time(const CollectiveCall& e, CollectiveAlgorith
   const double passes = e.op == CollectiveOp::all_reduce ? 2 : 1;
   const double most = passes * tree_rounds(static_cast<double>(ranks));
   const double rounds = outer && reached.trees ? std::min(all, most) : all;
-  const Seconds waits = std::max(all * link.latency, rounds * reached.round(outer));
+  const Seconds waits = std::max(all * reached.latencies * link.latency, rounds * reached.round(outer));
   const BytesPerSecond rate = reached.share(outer) * link.bandwidth;
   return {static_cast<double>(e.messages) * waits,
           Seconds(s->load.value() * static_cast<double>(e.bytes.value) / rate.value)};

@@ -128,7 +128,7 @@ CommunicationTime all_to_all(const CollectiveCall& e, const Route& route, const 
     const bool outer = i > 0;
     const double all_rounds = outer ? sent.rounds / p.ranks_reached : sent.rounds;
     const double rounds = reached.trees ? std::min(all_rounds, tree_rounds(all_rounds + 1)) : all_rounds;
-    const Seconds waits = std::max(all_rounds * link.latency, rounds * reached.round(outer));
+    const Seconds waits = std::max(all_rounds * reached.latencies * link.latency, rounds * reached.round(outer));
     const BytesPerSecond rate = reached.share(outer) * link.bandwidth;
     t.waits = std::max(t.waits, messages * waits);
     t.transfer = std::max(t.transfer, (i > 0 ? p.between : p.inside) * sent.share * (e.bytes / rate));

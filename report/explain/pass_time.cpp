@@ -67,8 +67,8 @@ bool is_limited(const Setting& s, const Op& op, const Cost& c, Limited which) {
   return is_compute_limited(c, op_rates(op, estimated_rates(s.device(), s.plan()))) == (which == Limited::compute);
 }
 
-Rates rates_of(const Setting& s, bool bound) {
-  return bound ? bound_rates(s.device(), s.plan()) : estimated_rates(s.device(), s.plan());
+Rates rates_of(const Setting& s, bool bound, Phase phase = Phase::training) {
+  return bound ? bound_rates(s.device(), s.plan()) : paced_rates(s.device(), s.plan(), phase);
 }
 /// Whether the blocks' matmuls use a different format, with a different peak, from all other matmuls.
 bool is_mixed(const Setting& s) { return rates_of(s, true).mixed(); }
@@ -119,7 +119,7 @@ Terms measured_operators(const Setting& s, const TimedPass& pass, Limited shown,
     symbols.push_back(
         {"w_i", "1 for the longer of its compute and memory times, non-overlapped fraction for the shorter", ""});
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
-  const Rates rates = rates_of(s, bound);
+  const Rates rates = rates_of(s, bound, pass.phase);
   return operators(s, pass, std::move(symbols), [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
     const OpRates own = bound ? op_rates(r.op, rates) : reached(r.op, c, p, r.direction, rates);
     if (is_nothing(c) && own.launch.value == 0) return {};
@@ -139,7 +139,8 @@ Terms operators_at_peaks(const Setting& s, const TimedPass& pass, bool bound) {
                     {"M_i", "bytes of weights and cache moved per run", ""}},
                    [&](const OperatorRun& r, const Cost& c) -> std::vector<std::string> {
                      if (is_nothing(c)) return {};
-                     return {digits(c.executed.value), number_text(format_rate(r.op, rates_of(s, bound)).value),
+                     return {digits(c.executed.value),
+                             number_text(format_rate(r.op, rates_of(s, bound, pass.phase)).value),
                              number_text(moved(s, c))};
                    });
 }
@@ -164,7 +165,7 @@ Terms work_terms(const Setting& s, const TimedPass& pass, Part part) {
 }
 Terms measured_work(const Setting& s, const TimedPass& pass, Part part) {
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
-  const Rates rates = estimated_rates(s.device(), s.plan());
+  const Rates rates = paced_rates(s.device(), s.plan(), pass.phase);
   return operators(s, pass,
                    {{"n_i", "runs of an operator, identical operators merged", ""},
                     {"F_i", "executed FLOPs per run", ""},
@@ -180,7 +181,7 @@ Terms measured_work(const Setting& s, const TimedPass& pass, Part part) {
                    });
 }
 Terms work_at_peaks(const Setting& s, const TimedPass& pass, Part part) {
-  const Rates rates = rates_of(s, !s.estimated());
+  const Rates rates = rates_of(s, !s.estimated(), pass.phase);
   return operators(s, pass,
                    {{"n_i", "runs of an operator, identical operators merged", ""},
                     {"F_i", "executed FLOPs per run", ""},
@@ -235,7 +236,7 @@ Terms timed_collectives(const Setting& s, const TimedPass& pass, Part part, bool
                  {"w_j", "sum of its serialized latencies, s", ""},
                  {"x_j", "transfer time per byte over all network levels, s", ""}});
   if (!s.parts().terms) return t.terms();
-  const LinkRates links = rates_of(s, bound || !s.estimated()).links;
+  const LinkRates links = rates_of(s, bound || !s.estimated(), pass.phase).links;
   for_each_collective(s, pass, part, [&](const OperatorRun& r, const CollectiveCall& e, Count times) {
     const CommunicationTime one = communication_time(e, s.layout(), s.cluster(), links);
     const double per_byte = e.bytes.value > 0 ? one.transfer.value / static_cast<double>(e.bytes.value) : 0;
@@ -264,7 +265,7 @@ double exposed_seconds(const Setting& s, Part part, bool bound) {
 void add_beyond_work(const Setting& s, const TimedPass& pass, Part part, bool bound, Formula& f) {
   const double hidden = hidden_inside(s.plan());
   if (pass.phase != Phase::training || hidden == 0 || !s.parts().terms) return;
-  const LinkRates links = rates_of(s, bound || !s.estimated()).links;
+  const LinkRates links = rates_of(s, bound || !s.estimated(), pass.phase).links;
   double all = 0;
   for_each_collective(s, pass, part, [&](const OperatorRun&, const CollectiveCall& e, Count times) {
     all += static_cast<double>(times) * communication_time(e, s.layout(), s.cluster(), links).total().value;
@@ -278,7 +279,7 @@ void add_beyond_work(const Setting& s, const TimedPass& pass, Part part, bool bo
 }
 
 Formula collectives(const Setting& s, const TimedPass& pass, Part part, bool bound) {
-  const LinkRates links = rates_of(s, bound || !s.estimated()).links;
+  const LinkRates links = rates_of(s, bound || !s.estimated(), pass.phase).links;
   const bool waits = links.start.value > 0 || links.round_inside.value > 0;
   Formula f{product({exposed(s), "sum(n_j*(w_j + x_j*M_j))"}), {}, {}};
   if (part == Part::tp && is_one_ring(s) && !waits) {
@@ -314,7 +315,7 @@ double host_time(const Setting& s, const TimedPass& pass) {
 }  // namespace
 
 double step_slowdown(const Setting& s, const TimedPass& pass) {
-  const Rates rates = rates_of(s, !s.estimated());
+  const Rates rates = rates_of(s, !s.estimated(), pass.phase);
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   double compute = 0, memory = 0;
   for (const OperatorRun& r : runs(s, pass)) {
@@ -365,7 +366,8 @@ Formula pass_time(const Setting& s, const TimedPass& pass, bool bound) {
     f.expression = "max(" + step_flops_time(s, bound) + ", " + ratio("sum(n_i*M_i)", b) + ")";
   }
   f.terms = {own ? measured_operators(s, pass, Limited::either, bound) : step_terms(s, pass, bound)};
-  if (const Seconds loop = rates_of(s, bound || !s.estimated()).software.pass(pass.step.sequences); loop.value > 0) {
+  if (const Seconds loop = rates_of(s, bound || !s.estimated(), pass.phase).software.pass(pass.step.sequences);
+      loop.value > 0) {
     f.expression += " + t_loop";
     f.own.push_back({"t_loop", "non-overlapped engine loop overhead per pass, s", number_text(loop.value)});
   }

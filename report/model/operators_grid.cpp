@@ -68,7 +68,7 @@ class OperatorTable {
   /// Adds the time that a pass spends outside its operators.
   void end() {
     if (training() || !r_.hardware) return;
-    const Seconds loop = estimated_rates(r_.hardware->cluster.device, r_.plan).software.pass(r_.plan.batch);
+    const Seconds loop = paced_rates(r_.hardware->cluster.device, r_.plan, phase_).software.pass(r_.plan.batch);
     if (loop <= Seconds()) return;
     grid_.rows.push_back({"engine loop (x 1)", "", "-", "-", "-", human_text(loop.value, Unit::seconds), "latency"});
     grid_.json.push_back({{"segment", "engine"},
@@ -122,7 +122,7 @@ class OperatorTable {
   /// Time of one operator or collective at the rates of the estimate.
   Time time(const Op& op, bool is_recomputed) const {
     const Cluster& c = r_.hardware->cluster;
-    const Rates rates = estimated_rates(c.device, r_.plan);
+    const Rates rates = paced_rates(c.device, r_.plan, phase_);
     if (const Collective* sent = std::get_if<Collective>(&op.shape)) {
       CollectiveCalls all;
       for (int passes = is_recomputed ? 2 : 1; passes > 0; --passes) add_forward(all, *sent, price_);

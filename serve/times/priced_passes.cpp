@@ -31,7 +31,7 @@ class CoreLines {
   CoreLines(const Plan& plan, const Layout& layout, const Device& device, Phase phase)
       : pricing_(pricing(plan, phase, layout)),
         estimated_(has_estimate(device, plan)),
-        rates_(estimated_ ? estimated_rates(device, plan) : bound_rates(device, plan)),
+        rates_(estimated_ ? paced_rates(device, plan, phase) : bound_rates(device, plan)),
         queries_(phase == Phase::decode ? 1 : 1024) {}
 
   /// Adds the cores of `layers` layers, launched one after another. Each core takes max(c, m) + exposed * min(c, m) +
@@ -144,7 +144,7 @@ Count core_count(const Arch& arch, const Plan& plan) {
 double state_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {
   double all = 0;
   const Pricing p = pricing(plan, Phase::decode, layout);
-  const Rates r = has_estimate(device, plan) ? estimated_rates(device, plan) : bound_rates(device, plan);
+  const Rates r = has_estimate(device, plan) ? paced_rates(device, plan, Phase::decode) : bound_rates(device, plan);
   for_each_operator(arch, plan, layout, decode_step(plan, 1), [&](const OperatorRow& row) {
     if (!std::holds_alternative<LinearAttention>(row.op.shape)) return;
     const double state = forward(row.op, p).moved.cache;
@@ -161,7 +161,7 @@ double expert_seconds(const Arch& arch, const Plan& plan, const Layout& layout, 
   if (ranks(layout, Group::expert) == 1) return 0;
   double all = 0;
   const Pricing p = pricing(plan, phase, layout);
-  const Rates r = has_estimate(device, plan) ? estimated_rates(device, plan) : bound_rates(device, plan);
+  const Rates r = has_estimate(device, plan) ? paced_rates(device, plan, phase) : bound_rates(device, plan);
   for_each_operator(arch, plan, layout, step, [&](const OperatorRow& row) {
     if (row.op.component != Component::experts) return;
     all += static_cast<double>(row.segment.repeats) * operator_time(row.op, p, Direction::forward, r).total().value;
@@ -332,7 +332,8 @@ PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, c
   t.decodes = core_times(arch, one, layout, cluster.device, Phase::decode, sizes.drafts);
   if (sizes.drafts > 0) t.drafts = priced_rows(knots, [&](Count n) { return pricer.drafts(n, sizes.drafts); });
   t.sequence = ticks(Seconds(pricer.state()));
-  if (has_estimate(cluster.device, plan)) t.sequence += ticks(estimated_rates(cluster.device, plan).software.sequence);
+  if (has_estimate(cluster.device, plan))
+    t.sequence += ticks(paced_rates(cluster.device, plan, Phase::decode).software.sequence);
   t.reach = first_limited_reach(arch, one);
   return t;
 }
