@@ -71,9 +71,12 @@ IntervalsByClass with_tables(const ReplayBasis& basis, const FitErrors& errors) 
 
 json::Value estimator_file(std::span<const double> values, const FitErrors& errors, const ReplayBasis& basis,
                            std::string how) {
-  if (errors.left_out.kind == AccuracyKind::inference)
-    return inference_estimator_json(
-        estimator<InferenceEstimator, InferenceClass>(values, errors, with_tables(basis, errors), std::move(how)));
+  if (errors.left_out.kind == AccuracyKind::inference) {
+    auto e = estimator<InferenceEstimator, InferenceClass>(values, errors, with_tables(basis, errors), std::move(how));
+    e.intervals_after_a_run =
+        in_order<InferenceClass>(intervals_after_a_run(errors.left_out, intervals(errors.left_out, errors.in_fit)));
+    return inference_estimator_json(e);
+  }
   return training_estimator_json(estimator<TrainingEstimator, EstimateClass>(
       values, errors, intervals_after_a_step(errors.left_out), std::move(how)));
 }

@@ -71,6 +71,8 @@ void read_estimate(const json::Value& value, const std::string& where, const Est
     read_intervals(o.object("intervals_once_measured"), to.classes, to.intervals_once_measured);
   if (!to.intervals_new.empty() && o.has("intervals_new"))
     read_intervals(o.object("intervals_new"), to.classes, to.intervals_new);
+  if (!to.intervals_after_a_run.empty() && o.has("intervals_after_a_run"))
+    read_intervals(o.object("intervals_after_a_run"), to.classes, to.intervals_after_a_run);
   o.refuse_unread();
 }
 
@@ -85,6 +87,8 @@ json::Value estimate_json(std::string_view name, std::string_view title, const E
     v["intervals_new"] = std::move(of_new);
   if (!from.intervals_once_measured.empty())
     v["intervals_once_measured"] = intervals_json(from.classes, from.intervals_once_measured);
+  if (json::Value after = intervals_json(from.classes, from.intervals_after_a_run); !after.empty())
+    v["intervals_after_a_run"] = std::move(after);
   return v;
 }
 

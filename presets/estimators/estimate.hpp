@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -67,6 +68,7 @@ struct Estimator {
   std::array<EstimateInterval, choices<Class>.size()> intervals{};
   std::array<EstimateInterval, choices<Class>.size()> intervals_new{};  ///< for devices or software without runs
   std::array<EstimateInterval, choices<Class>.size()> intervals_once_measured{};  ///< for machines with measured rates
+  std::array<EstimateInterval, choices<Class>.size()> intervals_after_a_run{};    ///< after a run on the same machine
   std::string fitted{};                                                           ///< date and dataset of the fit
   std::vector<std::string> devices{};   ///< devices that occur in the fitted measurements
   std::vector<std::string> software{};  ///< software presets that occur in the fitted measurements
@@ -90,6 +92,14 @@ struct Estimator {
   const EstimateInterval& interval_once_measured(Class c) const {
     const EstimateInterval& narrow = intervals_once_measured[static_cast<std::size_t>(c)];
     return narrow.known() && narrow.factor < interval(c).factor ? narrow : interval(c);
+  }
+  /// An interval of this class, narrowed as much as interval() is after a run on the same machine; never wider.
+  EstimateInterval after_a_run(Class c, EstimateInterval of) const {
+    const EstimateInterval& narrow = intervals_after_a_run[static_cast<std::size_t>(c)];
+    const EstimateInterval& usual = interval(c);
+    if (!narrow.known() || narrow.factor >= usual.factor) return of;
+    of.factor = std::pow(of.factor, std::log(narrow.factor) / std::log(usual.factor));
+    return of;
   }
 };
 
@@ -115,6 +125,7 @@ struct EstimateRows {
   Names& devices;
   std::span<Interval> intervals_once_measured{};  ///< empty if the estimator has no such intervals
   std::span<Interval> intervals_new{};            ///< the same
+  std::span<Interval> intervals_after_a_run{};    ///< the same
   Names* software = nullptr;                      ///< null if the estimator does not list software
 };
 using EstimateRead = EstimateRows<double, EstimateInterval, std::string, std::vector<std::string>>;
@@ -146,7 +157,7 @@ Estimator<Parameters, Class> read_estimator(const json::Value& value, const std:
   const auto names = class_names<Class>();
   read_estimate(value, where,
                 {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices, e.intervals_once_measured,
-                 e.intervals_new, &e.software});
+                 e.intervals_new, e.intervals_after_a_run, &e.software});
   return e;
 }
 
@@ -156,7 +167,7 @@ json::Value estimator_json(std::string_view name, std::string_view title, std::s
   const auto names = class_names<Class>();
   return estimate_json(name, title,
                        {cards, e.parameters.values(), names, e.intervals, e.fitted, e.devices,
-                        e.intervals_once_measured, e.intervals_new, &e.software});
+                        e.intervals_once_measured, e.intervals_new, e.intervals_after_a_run, &e.software});
 }
 
 }  // namespace llmcalc

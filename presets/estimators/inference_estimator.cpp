@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -314,6 +315,8 @@ Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card,
   a.software.experts = p[I::experts];
   return a;
 }
+
+double paced_by(double ratio) { return std::sqrt(ratio); }
 
 Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack) {
   const std::optional<LoopParameters> of = loop_parameters(stack.loop);

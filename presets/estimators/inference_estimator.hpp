@@ -133,6 +133,10 @@ struct InferenceStack {
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan);
 
+/// Factor on the estimated times of a machine's passes after one of its runs has taken `ratio` times its estimate: the
+/// square root, because about half of a run's error is specific to the run (docs/estimates.md).
+double paced_by(double ratio);
+
 /// Time that a serving engine spends on a request outside its passes: web server, tokenizer, queue. 0 without a server.
 Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack);
 /// Delay of the first pass of a benchmark whose clients start together: connections, and kernels compiled, tuned or

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "presets/estimators/inference_estimator.hpp"
 #include "presets/estimators/training_estimator.hpp"
 #include "tests/catch.hpp"
 
@@ -72,4 +73,38 @@ TEST_CASE("a measured step narrows an interval if three sources support it, and 
   CHECK(e.interval_once_measured(EstimateClass::dense).factor == 1.2);
   CHECK(e.interval_once_measured(EstimateClass::assumed).factor == 1.4);
   CHECK(e.interval_once_measured(EstimateClass::experts).factor == 1.6);
+}
+
+namespace {
+
+PredictedRow of_run(double error, const std::string& id, const std::string& kind, const std::string& family = "a") {
+  PredictedRow r = off_by(error, family);
+  r.id = id;
+  r.quantity = kind == "prefill" ? "prefill_tok_s" : "tpot_ms";
+  r.of.kind = kind;
+  if (kind == "prefill") r.predicted.value = 2 * std::exp(-error);  // a rate
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("a measured run scales the times of a source's other runs by the square root of its error", "[fit]") {
+  CHECK(paced_by(1.44) == Approx(1.2));
+  Accuracy a;
+  a.rows = {of_run(0.4, "one", "decode"), of_run(0.4, "two", "decode"),      // 0.2 each, instead of 0.4
+            of_run(0.2, "one", "prefill"), of_run(-0.2, "two", "prefill")};  // 0.3 each, instead of 0.2
+  const IntervalsByClass found = intervals_after_a_run(a, {{"decode", {2, 9}}, {"prefill", {3, 9}}});
+  REQUIRE(found.size() == 1);  // scaling would widen the interval of prompts
+  CHECK(found.at("decode").families == 1);
+  // The pairs' widths end 0.01 above their errors: 0.41 without scaling, and 0.21 with it.
+  CHECK(found.at("decode").factor == Approx(std::pow(2, 0.21 / 0.41)));
+}
+
+TEST_CASE("a run's whole time scales only if it has no time per token", "[fit]") {
+  Accuracy a;
+  a.rows = {of_run(0.4, "one", "decode"), of_run(-0.4, "one", "whole batch"), of_run(0.4, "two", "whole batch")};
+  const IntervalsByClass found = intervals_after_a_run(a, {{"decode", {2, 9}}, {"whole batch", {2, 9}}});
+  // Run two scales one's decode (0.4 - 0.2) and whole batch (-0.4 - 0.2); one scales two's (0.4 - 0.2).
+  CHECK(found.contains("decode"));
+  CHECK_FALSE(found.contains("whole batch"));  // 0.6 and 0.2, instead of 0.4 and 0.4
 }

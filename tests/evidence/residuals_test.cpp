@@ -88,8 +88,9 @@ TEST_CASE("the shipped intervals follow from the committed residuals of held-out
   const Accuracy training = training_as(&Residual::left_out), inference = inference_as(&Residual::left_out);
   check_shipped<EstimateClass>(intervals(training), training_estimator().intervals);
   check_shipped<EstimateClass>(intervals_after_a_step(training), training_estimator().intervals_once_measured);
-  check_shipped<InferenceClass>(intervals(inference, inference_as(&Residual::predicted)),
-                                inference_estimator().intervals);
+  const IntervalsByClass usual = intervals(inference, inference_as(&Residual::predicted));
+  check_shipped<InferenceClass>(usual, inference_estimator().intervals);
+  check_shipped<InferenceClass>(intervals_after_a_run(inference, usual), inference_estimator().intervals_after_a_run);
   check_shipped<InferenceClass>(intervals_of_new(inference), inference_estimator().intervals_new);
 }
 
