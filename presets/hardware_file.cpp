@@ -342,6 +342,30 @@ void read_achieved(Sheet& s) {
   o.refuse_unread();
 }
 
+/// A ratio of measured to estimated times. Ratios outside of 1/100 to 100 are mistakes.
+std::optional<double> read_ratio(const Object& o, const char* key) {
+  if (!o.has(key)) return std::nullopt;
+  const double ratio = o.number_or(key, 0);
+  if (ratio < 0.01 || ratio > 100)
+    throw InputError(
+        fmt::format("{}, {}: expected a ratio from 0.01 to 100, got {}", o.where(), in_quotes(key), ratio));
+  return ratio;
+}
+
+void read_served(Sheet& s) {
+  if (!s.file.has("served")) return;
+  const Object o = s.file.object("served");
+  s.card.served = {.engine = o.text("engine"),
+                   .version = o.text_or("version", ""),
+                   .date = o.text_or("date", ""),
+                   .model = o.text("model"),
+                   .file = o.text("file"),
+                   .decode = read_ratio(o, "decode"),
+                   .prompt = read_ratio(o, "prompt"),
+                   .prompt_class = o.text_or("prompt_class", "")};
+  o.refuse_unread();
+}
+
 }  // namespace
 
 HardwareCard read_hardware_file(const json::Value& value, const std::string& where) {
@@ -356,6 +380,7 @@ HardwareCard read_hardware_file(const json::Value& value, const std::string& whe
   s.card.host = s.card.cluster.device.host;
   read_prices(s);
   read_achieved(s);
+  read_served(s);
   s.finish();
   s.card.source = where;
   return s.card;

@@ -22,6 +22,8 @@
 ///                  "fp32": 3.2e6, ... }, "unaligned"?: 0.3 or { "bf16": 0.3, ... },  "exposed"?: { "fp32": 0.8, ... },
 ///                  "functions"?: 1.7e9, "cache"?: "40 GB/s", "launch_backward"?: "9 us",  "recorded"?: "2 us",
 ///                  "recorded_backward"?: "5 us",  "overhead"?: "600 MiB" }, see calc/device.hpp
+///   "served"?: { "engine": "vllm", "version"?, "model", "date"?, "file", "decode"?: 1.12, "prompt"?: 0.9,
+///                "prompt_class"?: "first token" },   a benchmark of a server on the device
 ///   "sources": { "memory.capacity": "...", "matmul.bf16": "...", "link.ranks": "...", ... },  "source"?,  "notes"? }
 ///
 /// Link bandwidths are per device and per direction. "source" applies to every value that is not listed in "sources".
@@ -60,6 +62,16 @@ struct MeasuredRates {
   std::string engine{};  ///< software profile of the engine whose operators were timed; empty: this program
 };
 
+/// A benchmark of a served model on the device. The ratios are measured times over estimated times.
+struct ServedRun {
+  std::string engine{};            ///< software profile of the engine
+  std::string version{}, date{};   ///< empty: not stated
+  std::string model{}, file{};     ///< the model, and the file of the benchmark's output
+  std::optional<double> decode{};  ///< ratio of times per token
+  std::optional<double> prompt{};  ///< ratio of prompt times
+  std::string prompt_class{};      ///< class of the prompt times (InferenceClass): "prefill" or "first token"
+};
+
 /// A device from a preset or a file: inputs of calc/, and descriptive data.
 struct HardwareCard {
   std::string name, title;
@@ -70,6 +82,7 @@ struct HardwareCard {
   HostSide host;                          ///< host values as stated in the file
   Cluster cluster;                        ///< the device, and its links from the innermost outward
   std::optional<MeasuredRates> measured;  ///< measured Device::achieved; estimates modify only the copy in `cluster`
+  std::optional<ServedRun> served;        ///< benchmark of a server on the device
   BytesPerSecond pcie;                    ///< bandwidth per direction; 0: unknown
   bool bridged = false;  ///< whether a bridge connects only a few cards; all other cards communicate over PCI Express
   double watts = 0;      ///< power in watts; 0: unknown

@@ -14,6 +14,7 @@
 #include "report/model/model_sections.hpp"
 #include "report/question.hpp"
 #include "report/report.hpp"
+#include "report/served_run.hpp"
 #include "text/counted.hpp"
 #include "text/error.hpp"
 #include "text/format.hpp"
@@ -291,6 +292,7 @@ Report fit_report(const FitQuestion& q, std::vector<ModelFit> models) {
   report.grids = {runnable_grid(models), left_out_models_grid(like, q, models)};
   report.notes = fit_notes(like, q, models);
   note_wider_inference(like, report);
+  note_served_run(like, report);
   report.brief = brief_of(like, "decode.time_per_token_s", false);
   report.brief->with_grid = true;
   report.brief->lines = 30;

@@ -48,14 +48,36 @@ InferenceClass pooled_class(InferenceClass kind) {
 }
 }  // namespace
 
+namespace {
+
+/// Whether a benchmark of the engine measured times of this class.
+bool has_run_of_class(const Request& r, InferenceClass kind) {
+  if (!has_run_of_engine(r)) return false;
+  const ServedRun& run = *r.hardware->served;
+  if (kind == InferenceClass::prefill || kind == InferenceClass::first_token)
+    return run.prompt && run.prompt_class == name(kind);
+  return run.decode.has_value();
+}
+
+/// The narrower of two intervals.
+EstimateInterval narrower(const EstimateInterval& a, const EstimateInterval& b) { return b.factor < a.factor ? b : a; }
+
+/// Interval of an estimate for an engine without drafts or pools.
+EstimateInterval plain_interval(const Request& r, InferenceClass kind) {
+  const InferenceEstimator& e = inference_estimator();
+  const EstimateInterval usual = is_new_to_fit(r) ? e.interval_of_new(kind) : e.interval(kind);
+  const EstimateInterval measured = has_operators_of_engine(r) ? e.interval_once_measured(kind) : usual;
+  return has_run_of_class(r, kind) ? narrower(measured, e.after_a_run(kind, usual)) : measured;
+}
+
+}  // namespace
+
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind) {
   if (!r.engine || has_stated_efficiency(r) || r.plan.overlap) return std::nullopt;
   const InferenceEstimator& e = inference_estimator();
   const bool pooled = r.serving.draft_tokens > 0 || r.serving.pools;
   if (pooled) kind = pooled_class(kind);
-  EstimateInterval i = has_operators_of_engine(r) ? e.interval_once_measured(kind)
-                       : is_new_to_fit(r)         ? e.interval_of_new(kind)
-                                                  : e.interval(kind);
+  EstimateInterval i = plain_interval(r, kind);
   if (const EstimateInterval& wide = e.interval(InferenceClass::assumed); has_assumed_host(r) && wide.factor > i.factor)
     i = wide;
   return i.known() || (pooled && i.families > 0) ? std::optional(i) : std::nullopt;

@@ -129,11 +129,22 @@ Request for_training(Request r) {
   return r;
 }
 
+bool has_run_of_engine(const Request& r) {
+  return r.engine && r.hardware && r.hardware->served && r.hardware->served->engine == r.engine->name;
+}
+
+Achieved achieved_in_inference(const InferenceParameters& p, const Request& r) {
+  Achieved a = inference_rates(p, *r.hardware, *r.engine->inference, r.plan);
+  if (!has_run_of_engine(r)) return a;
+  const ServedRun& run = *r.hardware->served;
+  a.pace = {.prompt = paced_by(run.prompt.value_or(1)), .decode = paced_by(run.decode.value_or(1))};
+  return a;
+}
+
 Request for_inference(Request r) {
   if (has_engine_memory(r) && !r.gave("--memory-utilization")) r.plan.memory_utilization = serving_utilization(r);
   if (r.engine && r.hardware)
-    r.hardware->cluster.device.achieved =
-        inference_rates(inference_estimator().parameters, *r.hardware, *r.engine->inference, r.plan);
+    r.hardware->cluster.device.achieved = achieved_in_inference(inference_estimator().parameters, r);
   settle_host_rates(r);
   return r;
 }

@@ -39,6 +39,11 @@ void check_software(const Request& r, Parts parts);
 Count vocabulary_multiple(const Request& r);
 /// The request with its device at the training rates achieved with its software.
 Request for_training(Request r);
+/// Whether the hardware file has a benchmark of the request's engine.
+bool has_run_of_engine(const Request& r);
+/// Rates of the request's device in inference with its engine, under these parameters. A benchmark of the engine sets
+/// the pace.
+Achieved achieved_in_inference(const InferenceParameters& p, const Request& r);
 /// The request with its device at the inference rates achieved with its engine, and the engine's default for
 /// --memory-utilization.
 Request for_inference(Request r);

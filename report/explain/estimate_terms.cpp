@@ -11,6 +11,7 @@
 
 #include "ask/answer/interval.hpp"
 #include "ask/request/request.hpp"
+#include "ask/request/software.hpp"
 #include "evidence/accuracy.hpp"
 #include "evidence/rows/measurement_file.hpp"
 #include "evidence/rows/published.hpp"
@@ -49,7 +50,7 @@ TimeWith<InferenceParameters> pass_time_with(S s, bool prompt) {
     const Request& r = s.request();
     const Plan& plan = r.plan;
     Cluster on = s.cluster();
-    on.device.achieved = inference_rates(p, *r.hardware, *r.engine->inference, plan);
+    on.device.achieved = achieved_in_inference(p, r);
     const PassEstimate pass = prompt ? prefill(r.model.arch, plan, r.layout, on, plan.prompt)
                                      : decode(r.model.arch, plan, r.layout, on, plan.prompt + plan.generate / 2);
     return pass.estimate.total().value;

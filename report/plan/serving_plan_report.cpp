@@ -32,6 +32,7 @@
 #include "report/serve/serving_refusal.hpp"
 #include "report/serve/serving_report.hpp"
 #include "report/serve/serving_sections.hpp"
+#include "report/served_run.hpp"
 #include "text/counted.hpp"
 #include "text/format.hpp"
 #include "text/names.hpp"
@@ -351,7 +352,10 @@ void add_serving_estimate(Report& report, const std::vector<const ServingOffer*>
   report.notes.push_back(estimate_note(best));
   std::set<std::string> noted;
   for (const ServingOffer* o : shown)
-    if (noted.insert(o->request.hardware->name).second) note_wider_inference(o->request, report);
+    if (noted.insert(o->request.hardware->name).second) {
+      note_wider_inference(o->request, report);
+      note_served_run(o->request, report);
+    }
 }
 
 /// Adds the formats of the best plan's weights and matmuls.

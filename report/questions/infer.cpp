@@ -12,6 +12,7 @@
 #include "report/model/model_sections.hpp"
 #include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
+#include "report/served_run.hpp"
 #include "report/train/sensitivity_section.hpp"
 #include "report/train/training_sections.hpp"
 #include "report/verdict.hpp"
@@ -43,6 +44,7 @@ void fill_infer(const Answer& answer, Report& report) {
     report.brief->findings.insert(report.brief->findings.begin(), std::move(cost));
   note_measured_device(r, report);
   note_wider_inference(r, report);
+  note_served_run(r, report);
   add_target(r, report);
 }
 

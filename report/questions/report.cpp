@@ -9,6 +9,7 @@
 #include "report/model/model_sections.hpp"
 #include "report/model/operators_grid.hpp"
 #include "report/question.hpp"
+#include "report/served_run.hpp"
 #include "report/train/measured_notes.hpp"
 #include "report/train/process_section.hpp"
 #include "report/train/run_section.hpp"
@@ -61,6 +62,7 @@ void fill_report(const Answer& answer, Report& report) {
   note_measured_device(trained.software ? trained : asked, report);
   note_wider_training(trained, report);
   note_wider_inference(asked, report);
+  note_served_run(asked, report);
 }
 
 }  // namespace

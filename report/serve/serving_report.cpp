@@ -31,6 +31,7 @@
 #include "report/model/model_sections.hpp"
 #include "report/question.hpp"
 #include "report/serve/serving_sections.hpp"
+#include "report/served_run.hpp"
 #include "report/train/stages.hpp"
 #include "text/counted.hpp"
 #include "text/format.hpp"
@@ -244,6 +245,7 @@ void add_serving_notes(Report& report, const Request& r, const ServingEngine& e,
   if (r.engine) report.notes.push_back(estimate_note(r));
   note_measured_device(r, report);
   note_wider_inference(r, report);
+  note_served_run(r, report);
   add_note(report.notes, formats_of_matmuls(r));
   if (const std::string why = why_no_long_run(r, e); !why.empty())
     report.notes.push_back({"no_steady_state", "no capacity from pass limits: " + why});

@@ -290,6 +290,17 @@ TEST_CASE("achieved rates of single operators are read per format", "[hardware]"
         std::string::npos);
 }
 
+TEST_CASE("a hardware file may have the ratios of a benchmarked server", "[hardware]") {
+  const auto c = read_hardware_file(
+      file(R"({"served": {"engine": "vllm", "model": "gpt2", "file": "b.json", "decode": 1.25}})"), "mine.json");
+  REQUIRE(c.served);
+  CHECK(c.served->engine == "vllm");
+  CHECK(c.served->decode == 1.25);
+  CHECK_FALSE(c.served->prompt);
+  CHECK(refusal(R"({"served": {"engine": "vllm", "model": "gpt2", "file": "b.json", "prompt": 0}})") ==
+        "mine.json, \"served\", \"prompt\": expected a ratio from 0.01 to 100, got 0");
+}
+
 TEST_CASE("achieved rates require a description of their measurement", "[hardware]") {
   const auto c = read_hardware_file(
       file(R"({"achieved": {"matmul": 0.71, "memory": 0.9, "link": 0.8, "launch": "4 us", "how": "n = 8192"}})"),
