@@ -67,12 +67,23 @@ constexpr std::array perplexity_options{
 constexpr std::array calibrate_options{
     Option{"--out", "FILE", "hardware file to write [this-machine.json]"},
     Option{"--device", "cpu|cuda|cuda:N", "device to measure [cpu]"},
-    Option{"--name", "NAME", "name of the machine [this-machine]"},
+    Option{"--name", "NAME", "name of the machine [this-machine; with --bench the device's name]"},
     Option{
         "--from", "DIR",
         "derive the rates from operator tables in DIR (MODEL/tpN/dense.csv, attention.csv, ...) instead of measuring"},
-    Option{"--hardware", "HW", "device on which the tables were measured [as named in the tables]"},
-    Option{"--model", "MODEL", "model of all tables [as named in each table]"}};
+    Option{"--bench", "FILE",
+           "derive the ratio of measured to estimated times from the output of vllm bench serve (text, or the JSON of "
+           "--save-result), sglang.bench_serving (text, or a line of its JSONL) or llama-bench (table, JSON, JSONL)"},
+    Option{"--hardware", "HW", "device of the tables or the benchmark [as named there]"},
+    Option{"--model", "MODEL", "model of all tables, or of the benchmark [as named there]"},
+    Option{"--software", "NAME", "engine of the benchmark, NAME@VERSION for a version [as named there]"},
+    Option{"--tp", "N", "tensor-parallel ranks of the benchmarked server [1]"},
+    Option{"--pp", "N", "pipeline stages of the benchmarked server [1]"},
+    Option{"--dp", "N", "replicas of the benchmarked server [1]"},
+    Option{"--ep", "N", "expert-parallel ranks of the benchmarked server [1]"},
+    Option{"--precision", "FORMAT", "format of the benchmarked model's matmuls [as in infer]"},
+    Option{"--weight-precision", "FORMAT", "format of its weights [as named there, otherwise as in infer]"},
+    Option{"--kv-precision", "FORMAT", "format of its KV cache [as in infer]"}};
 
 }  // namespace
 
@@ -143,16 +154,18 @@ const Command perplexity_command{.name = "perplexity",
 
 const Command calibrate_command{
     .name = "calibrate",
-    .arguments = "[--out FILE] [--from DIR]",
+    .arguments = "[--out FILE] [--from DIR|--bench FILE]",
     .summary = "measure this machine's rates",
     .about =
         "Measures this machine's matmul rates by size and format, copy bandwidth and operator overhead, and writes a "
         "hardware file for --hardware. --from derives the rates from operator tables (measured layer times of a served "
-        "model) instead, and reports residuals.",
+        "model) instead, and reports residuals. --bench compares a benchmark of a served model with its estimates: "
+        "infer, serve, plan serve and fit with the hardware file then scale the times of the same engine's passes.",
     .examples =
         "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
         "  llmcalc train gpt2 --hardware here.json --precision fp32\n"
-        "  llmcalc calibrate --from operators/rtx-pro-6000 --out rtx.json",
+        "  llmcalc calibrate --from operators/rtx-pro-6000 --out rtx.json\n"
+        "  llmcalc calibrate --bench bench.json --hardware h100 --out here.json",
     .own = calibrate_options,
     .parts = part::styles | part::exact | part::files,
     .run = run_calibrate};

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "cli/json_file.hpp"
+#include "cli/kernels/calibrate_bench.hpp"
 #include "cli/kernels/calibrate_tables.hpp"
 #include "cli/kernels/place.hpp"
 #include "cli/out_file.hpp"
@@ -96,7 +97,8 @@ Section rest(const validate::Calibration& c) {
 }
 
 bool is_calibration(const std::string& path) {
-  return load_hardware(path).achieved_how.starts_with(validate::calibrated_on);
+  const HardwareCard card = load_hardware(path);
+  return card.served || card.achieved_how.starts_with(validate::calibrated_on);
 }
 
 /// Checks that the hardware file can be read back, and returns it. Throws InputError if the device was so busy that a
@@ -131,20 +133,44 @@ validate::Calibration measured(const validate::Where& where) {
       where, [&](const std::string& next, double done) { line.show(next + left_text(line.seconds(), done)); });
 }
 
-/// Rejects options for operator tables without --from, and --device together with --from.
+/// Rejects options of a server without --bench.
+void refuse_server_options(const Arguments& arguments) {
+  if (arguments.has("--bench")) return;
+  for (const char* flag : bench_setup_options)
+    if (arguments.has(flag))
+      throw InputError(fmt::format("{0} describes the server of --bench FILE; add --bench FILE, or omit {0}", flag));
+}
+
+/// Rejects options for operator tables and benchmarks without either, and --device together with either.
 void refuse_contradictions(const Arguments& arguments) {
-  const bool tables = arguments.has("--from");
+  const bool tables = arguments.has("--from"), bench = arguments.has("--bench");
+  if (tables && bench)
+    throw InputError("--from reads tables of operators and --bench a benchmark of a server; omit one of them");
   if (tables && arguments.has("--device"))
     throw InputError("--from reads a device's tables and --device measures a device; omit one of them");
+  if (bench && arguments.has("--device"))
+    throw InputError("--bench reads a benchmark and --device measures a device; omit one of them");
   for (const char* flag : {"--hardware", "--model"})
-    if (!tables && arguments.has(flag))
-      throw InputError(fmt::format("{0} describes the tables of --from DIR; add --from DIR, or omit {0}", flag));
+    if (!tables && !bench && arguments.has(flag))
+      throw InputError(
+          fmt::format("{0} describes the tables of --from DIR or the benchmark of --bench FILE; add one of these, or "
+                      "omit {0}",
+                      flag));
+  refuse_server_options(arguments);
 }
 
 int calibrate_from_tables(const Arguments& arguments, const std::string& out, const std::string& name) {
   TableCalibration c = calibrated_from_tables(arguments, name);
   write_json(out, c.file);
   c.report.inputs = {{"from", arguments.text("--from")}, {"out", out}, {"name", name}};
+  c.report.verdict = {{"", fmt::format("written to {}", out)}};
+  return print(c.report, screen_of(arguments));
+}
+
+int calibrate_from_bench(const Arguments& arguments, const std::string& out) {
+  BenchCalibration c = calibrated_from_bench(arguments);
+  write_json(out, c.file);
+  c.report.inputs = {{"bench", arguments.text("--bench")}, {"out", out}};
   c.report.verdict = {{"", fmt::format("written to {}", out)}};
   return print(c.report, screen_of(arguments));
 }
@@ -158,6 +184,7 @@ int run_calibrate(const Arguments& arguments) {
   stop_at_once();
   check_out({out, "--out", "a hardware file", is_calibration}, arguments.has("--force"));
   if (arguments.has("--from")) return calibrate_from_tables(arguments, out, name);
+  if (arguments.has("--bench")) return calibrate_from_bench(arguments, out);
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));
   if (is_replaced_by_write(out)) save_flag();  // from here on, a signal must not discard the measurements

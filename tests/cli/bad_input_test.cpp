@@ -9,6 +9,7 @@
 #include "presets/builtin.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
+#include "text/names.hpp"
 
 using namespace llmcalc;
 using test::refused;
