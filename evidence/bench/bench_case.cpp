@@ -8,6 +8,7 @@
 
 #include "ask/request/inputs.hpp"
 #include "ask/request/settle.hpp"
+#include "calc/elementary.hpp"
 #include "evidence/case_check.hpp"
 #include "evidence/prediction.hpp"
 #include "evidence/rows/engine_fields.hpp"
@@ -93,8 +94,8 @@ void add_figures(std::vector<BenchFigure>& all, const BenchTest& t, const Infere
 std::optional<double> mean_ratio(const std::vector<BenchFigure>& figures, std::string_view key) {
   double sum = 0, n = 0;
   for (const BenchFigure& f : figures)
-    if (f.key == key) sum += std::log(f.ratio), ++n;
-  return n > 0 ? std::optional(std::exp(sum / n)) : std::nullopt;
+    if (f.key == key) sum += elementary::log(f.ratio), ++n;
+  return n > 0 ? std::optional(elementary::exp(sum / n)) : std::nullopt;
 }
 
 std::optional<double> first_ratio(const std::vector<BenchFigure>& figures,

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "calc/choice.hpp"
+#include "calc/elementary.hpp"
 #include "calc/units.hpp"
 #include "text/json.hpp"
 
@@ -98,7 +98,7 @@ struct Estimator {
     const EstimateInterval& narrow = intervals_after_a_run[static_cast<std::size_t>(c)];
     const EstimateInterval& usual = interval(c);
     if (!narrow.known() || narrow.factor >= usual.factor) return of;
-    of.factor = std::pow(of.factor, std::log(narrow.factor) / std::log(usual.factor));
+    of.factor = elementary::pow(of.factor, elementary::log(narrow.factor) / elementary::log(usual.factor));
     return of;
   }
 };
