@@ -13,7 +13,7 @@
 
 namespace llmcalc {
 
-/// What was benchmarked: stated by the benchmark's output or by the user.
+/// Benchmarked model, device and engine, from the benchmark's output or the user's options.
 struct BenchSetup {
   ModelCard model;
   HardwareCard hardware;

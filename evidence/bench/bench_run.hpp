@@ -21,7 +21,7 @@ struct BenchTest {
   MeasuredValues measured{};  ///< figures by key (evidence/rows/figure.hpp)
 };
 
-/// What a benchmark's output states; empty if it does not.
+/// Contents of a benchmark's output; an empty member is not stated.
 struct BenchRun {
   std::string engine{};               ///< software profile: "vllm"
   std::string version{};              ///< build of the engine: "b6123"

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "evidence/convert/inference_conversion.hpp"
-#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/inference/inference_conversion.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
 #include "evidence/convert/old_check.hpp"
 #include "evidence/convert/old_file.hpp"
 #include "evidence/convert/run_conversion.hpp"
-#include "evidence/convert/training_conversion.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "evidence/rows/inference_measurement.hpp"
 #include "evidence/rows/measured_request.hpp"
 #include "evidence/rows/serving_measurement.hpp"

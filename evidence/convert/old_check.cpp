@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "evidence/convert/inference_row.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {

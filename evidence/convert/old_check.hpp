@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "evidence/convert/inference_row.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "evidence/rows/inference_case.hpp"
 #include "evidence/rows/training_case.hpp"
 

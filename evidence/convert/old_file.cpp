@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "evidence/rows/json_rows.hpp"
 #include "text/names.hpp"
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
 #include "evidence/convert/recorded_run.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "evidence/rows/measurement_file.hpp"
 
 namespace llmcalc {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "evidence/convert/beyond_decoding.hpp"
+#include "evidence/convert/inference/beyond_decoding.hpp"
 #include "evidence/convert/row_object.hpp"
 #include "evidence/names/words.hpp"
 #include "text/names.hpp"

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "evidence/rows/recorded.hpp"
 #include "presets/model_card.hpp"
 

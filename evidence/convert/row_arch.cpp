@@ -7,9 +7,9 @@
 
 #include "calc/parameters.hpp"
 #include "evidence/convert/attention_layers.hpp"
-#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
 #include "evidence/convert/row_preset.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "evidence/names/words.hpp"
 #include "presets/arch_check.hpp"
 #include "text/names.hpp"

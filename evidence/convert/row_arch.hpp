@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "calc/arch.hpp"
-#include "evidence/convert/inference_row.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
+#include "evidence/convert/training/training_row.hpp"
 
 namespace llmcalc {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "evidence/convert/cluster_words.hpp"
-#include "evidence/convert/engine_words.hpp"
+#include "evidence/convert/words/cluster_words.hpp"
+#include "evidence/convert/words/engine_words.hpp"
 #include "evidence/logs/served_model.hpp"
 #include "evidence/names/format_name.hpp"
 #include "evidence/names/inference_stack.hpp"

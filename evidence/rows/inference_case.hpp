@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calc/layout.hpp"
@@ -87,6 +88,11 @@ struct InferenceCase {
   std::string skip{};  ///< if not empty, why the row cannot be expressed; the other members are then undefined
 
   const Cluster& cluster() const { return on.cluster(); }
+  /// Records an assumption on which figures depend strongly.
+  void weigh(std::string sentence) {
+    assumed.push_back(std::move(sentence));
+    input_assumed = true;
+  }
   /// Number of schedulers over which sequences in flight are spread: attention replicas of all engines that decode.
   Count schedulers() const { return mul(replicas(layout), engines); }
 };

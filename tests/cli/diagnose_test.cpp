@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "evidence/convert/cluster_words.hpp"
+#include "evidence/convert/words/cluster_words.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "evidence/accuracy_groups.hpp"
-#include "evidence/convert/inference_conversion.hpp"
-#include "evidence/convert/inference_row.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/inference/inference_conversion.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

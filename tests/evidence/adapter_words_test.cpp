@@ -1,10 +1,10 @@
 // Adapters in training rows.
 
-#include "evidence/convert/adapter_words.hpp"
+#include "evidence/convert/words/adapter_words.hpp"
 
 #include "calc/train.hpp"
-#include "evidence/convert/training_conversion.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "evidence/logs/served_model.hpp"
 #include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"

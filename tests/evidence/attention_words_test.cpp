@@ -1,9 +1,9 @@
 // Attention kernels named in the text of training rows.
 
-#include "evidence/convert/attention_words.hpp"
+#include "evidence/convert/words/attention_words.hpp"
 
-#include "evidence/convert/training_conversion.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"

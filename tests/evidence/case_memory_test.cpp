@@ -2,8 +2,8 @@
 
 #include "evidence/case_memory.hpp"
 
-#include "evidence/convert/inference_conversion.hpp"
-#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/inference/inference_conversion.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
 #include "presets/estimators/engine_memory_table.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"

@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "evidence/convert/flops_convention.hpp"
-#include "evidence/convert/training_conversion.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
+#include "evidence/convert/training/training_row.hpp"
+#include "evidence/convert/words/flops_convention.hpp"
 #include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"

@@ -2,7 +2,7 @@
 
 #include "evidence/names/format_name.hpp"
 
-#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
 #include "evidence/rows/inference_case.hpp"
 #include "presets/formats/gguf_mix.hpp"
 #include "tests/catch.hpp"

@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "calc/infer.hpp"
-#include "evidence/convert/engine_words.hpp"
-#include "evidence/convert/inference_conversion.hpp"
-#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/inference/inference_conversion.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
+#include "evidence/convert/words/engine_words.hpp"
 #include "evidence/names/format_name.hpp"
 #include "evidence/names/inference_stack.hpp"
 #include "evidence/prediction.hpp"

@@ -4,8 +4,8 @@
 
 #include "calc/infer.hpp"
 #include "evidence/case_memory.hpp"
-#include "evidence/convert/engine_words.hpp"
-#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
+#include "evidence/convert/words/engine_words.hpp"
 #include "evidence/inference_times.hpp"
 #include "evidence/names/format_name.hpp"
 #include "evidence/names/inference_stack.hpp"

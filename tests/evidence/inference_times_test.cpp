@@ -2,8 +2,8 @@
 
 #include "evidence/inference_times.hpp"
 
-#include "evidence/convert/inference_conversion.hpp"
-#include "evidence/convert/inference_row.hpp"
+#include "evidence/convert/inference/inference_conversion.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
 #include "evidence/fit/inference_fit.hpp"
 #include "evidence/names/inference_stack.hpp"
 #include "evidence/prediction.hpp"

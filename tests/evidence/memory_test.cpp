@@ -5,7 +5,7 @@
 
 #include "evidence/accuracy.hpp"
 #include "evidence/accuracy_groups.hpp"
-#include "evidence/convert/training_conversion.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
 #include "evidence/fit/memory_fit.hpp"
 #include "evidence/trained_process.hpp"
 #include "tests/catch.hpp"

@@ -2,8 +2,8 @@
 
 #include "evidence/convert/row_arch.hpp"
 
-#include "evidence/convert/inference_row.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/inference/inference_row.hpp"
+#include "evidence/convert/training/training_row.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 #include "tests/sentence.hpp"

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "evidence/convert/inference_conversion.hpp"
+#include "evidence/convert/inference/inference_conversion.hpp"
 #include "evidence/convert/old_check.hpp"
 #include "evidence/convert/old_file.hpp"
 #include "evidence/convert/run_conversion.hpp"
-#include "evidence/convert/training_conversion.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
 #include "evidence/names/device_name.hpp"
 #include "evidence/rows/json_rows.hpp"
 #include "evidence/rows/measurement_file.hpp"

@@ -2,9 +2,9 @@
 
 #include "evidence/names/stack.hpp"
 
-#include "evidence/convert/stack_words.hpp"
-#include "evidence/convert/training_conversion.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
+#include "evidence/convert/training/training_row.hpp"
+#include "evidence/convert/words/stack_words.hpp"
 #include "evidence/names/training_stack.hpp"
 #include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"

@@ -5,11 +5,11 @@
 
 #include "calc/train.hpp"
 #include "evidence/convert/attention_layers.hpp"
-#include "evidence/convert/recompute_words.hpp"
-#include "evidence/convert/stage_split.hpp"
-#include "evidence/convert/training_conversion.hpp"
-#include "evidence/convert/training_layout.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/stage_split.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
+#include "evidence/convert/training/training_layout.hpp"
+#include "evidence/convert/training/training_row.hpp"
+#include "evidence/convert/words/recompute_words.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"
 

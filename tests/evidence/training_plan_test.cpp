@@ -3,12 +3,12 @@
 #include <array>
 
 #include "calc/train.hpp"
-#include "evidence/convert/cluster_words.hpp"
-#include "evidence/convert/network_rate.hpp"
-#include "evidence/convert/stage_split.hpp"
-#include "evidence/convert/training_conversion.hpp"
-#include "evidence/convert/training_layout.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/stage_split.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
+#include "evidence/convert/training/training_layout.hpp"
+#include "evidence/convert/training/training_row.hpp"
+#include "evidence/convert/words/cluster_words.hpp"
+#include "evidence/convert/words/network_rate.hpp"
 #include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"

@@ -1,9 +1,9 @@
 // Training rows with keys that the published rows lack.
 
 #include "evidence/accuracy.hpp"
-#include "evidence/convert/cluster_words.hpp"
-#include "evidence/convert/training_conversion.hpp"
-#include "evidence/convert/training_row.hpp"
+#include "evidence/convert/training/training_conversion.hpp"
+#include "evidence/convert/training/training_row.hpp"
+#include "evidence/convert/words/cluster_words.hpp"
 #include "evidence/rows/training_case.hpp"
 #include "tests/catch.hpp"
 #include "tests/evidence/rows.hpp"

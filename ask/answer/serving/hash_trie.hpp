@@ -19,8 +19,8 @@ class HashTrie {
   /// Adds a prompt. `ids`: one per block, or none if its blocks are unknown. Precondition: `prompt` above 0.
   void add(std::span<const std::uint64_t> ids, Count prompt);
   bool empty() const { return nodes_.empty(); }
-  /// Sets the prefixes of requests, one per added prompt and in the same order. Blocks of the same prompts are one
-  /// prefix; those of one prompt are none.
+  /// Sets the prefixes of requests, one per added prompt and in the same order. Blocks of the same two or more
+  /// prompts form a prefix; blocks of a single prompt stay private.
   void set_prefixes(RequestList& requests) const;
 
  private:
