@@ -5,6 +5,7 @@
 
 #include "ask/answer/serving/offer.hpp"
 #include "ask/answer/serving/plan.hpp"
+#include "ask/answer/serving/request_log.hpp"
 #include "ask/answer/serving/settle.hpp"
 #include "ask/request/check/check.hpp"
 #include "ask/request/check/serving.hpp"
@@ -68,10 +69,9 @@ void show_share(Runner& runner, const char* what, const Elapsed& since, double d
   runner.show(fmt::format("{}: {:.0f} %{}", what, 100 * done, left_text(since.seconds(), done)));
 }
 
-/// Caution with the request's device and software, if they compete with others that published runs used.
-double caution_among(const Request& r, const std::vector<Request>& layouts) {
-  const auto is_known = [](const Request& other) { return caution_of(other) == 1; };
-  return std::any_of(layouts.begin(), layouts.end(), is_known) ? caution_of(r) : 1;
+/// Whether published runs used the device and software of some layouts, with which all others compete.
+bool has_known(const std::vector<Request>& layouts) {
+  return std::any_of(layouts.begin(), layouts.end(), [](const Request& r) { return caution_of(r) == 1; });
 }
 
 /// The offers of all layouts, computed in parallel.
@@ -79,12 +79,18 @@ std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts, Runner&
   runner.show("searching");
   std::atomic<std::size_t> done = 0;
   const Elapsed since;
+  const bool cautious = has_known(layouts);
   return spread(runner, std::span<const Request>(layouts), [&](const Request& r) {
-    ServingOffer offer =
-        runner.stopped() ? ServingOffer{.request = r, .why = "stopped"} : serving_offer(r, caution_among(r, layouts));
+    ServingOffer offer = runner.stopped() ? ServingOffer{.request = r, .why = "stopped"}
+                                          : serving_offer(r, cautious ? caution_of(r) : 1);
     show_share(runner, "evaluating layouts", since, static_cast<double>(++done) / static_cast<double>(layouts.size()));
     return offer;
   });
+}
+
+/// Number of failed requests of the log. Throws InputError for a log that cannot be read, before the search.
+Count failed_requests(const Request& r) {
+  return r.serving.log.empty() ? 0 : read_request_log_file(r.serving.log).failed;
 }
 
 /// Callbacks that let settle_offers() run on the runner's threads.
@@ -111,6 +117,7 @@ Output plan_serve(const Arguments& arguments, Runner& runner) {
     if (!h.why.empty()) left_out.push_back({h.name, h.why});
   }
   if (layouts.empty()) throw InputError(left_out.front().why);
+  const Count failed = failed_requests(layouts.front());
   std::vector<ServingOffer> offers = offers_of(layouts, runner);
   const Count top = std::min<Count>(parse_positive(arguments.text("--top", "10"), "--top"), 1000);
   const Elapsed since;
@@ -118,8 +125,9 @@ Output plan_serve(const Arguments& arguments, Runner& runner) {
   const auto shown = settle_offers(offers, static_cast<std::size_t>(top), settling_on(runner, since));
   const bool stopped = runner.stopped();
   if (stopped && shown.empty()) return {.content = {}, .stopped = true};
-  return {.content = serving_plan_report(layouts.front(), offers, shown, left_out,
-                                         {!names.empty(), stopped, arguments.in_json()}),
+  return {.content = serving_plan_report(
+              layouts.front(), offers, shown, left_out,
+              {.several = !names.empty(), .failed = failed, .stopped = stopped, .whole = arguments.in_json()}),
           .stopped = stopped};
 }
 

@@ -13,7 +13,6 @@
 #include "ask/answer/serving/offer.hpp"
 #include "ask/answer/serving/plan.hpp"
 #include "ask/answer/serving/prices.hpp"
-#include "ask/answer/serving/request_log.hpp"
 #include "ask/answer/serving/serving.hpp"
 #include "ask/answer/serving/settle.hpp"
 #include "ask/answer/serving/sustained_load.hpp"
@@ -432,8 +431,7 @@ Report serving_plan_report(const Request& like, const std::vector<ServingOffer>&
   report.notes.push_back(
       {"searched", fmt::format("{} layouts: {} fit, {} meet the limits{}", counts.count("candidates"),
                                counts.count("fit"), counts.count("serve"), q.stopped ? "; stopped early" : "")});
-  if (!like.serving.log.empty())
-    add_note(report.notes, failed_requests_note(like, read_request_log_file(like.serving.log).failed));
+  add_note(report.notes, failed_requests_note(like, q.failed));
   if (!shown.empty()) add_formats(report, shown.front()->request);
   if (std::any_of(shown.begin(), shown.end(), [](const ServingOffer* o) { return o->run.share < 1; }))
     report.notes.push_back(

@@ -191,9 +191,8 @@ void look_at(ServingOffer& offer) {
   offer.alone = served_alone(r, offer.engine, log ? &*log : nullptr);
   offer.why = too_slow(r, offer.alone);
   if (!offer.why.empty() && offer.caution > 1)
-    offer.why +=
-        fmt::format(", times {:.3g} at the slow end of the interval: no published run used this device and software",
-                    offer.caution);
+    offer.why += fmt::format(", times {:.3g} at the slow end of the interval: no published run on {} under {}",
+                             offer.caution, r.hardware->name, r.engine->name);
   if (offer.why.empty()) offer.engines = least_engines(r, offer.engine);
 }
 

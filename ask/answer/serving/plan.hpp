@@ -52,6 +52,7 @@ struct LeftOut {
 /// Options of a serving plan's report.
 struct ServingPlanQuestion {
   bool several = false;  ///< whether the report compares hardware
+  Count failed = 0;      ///< failed requests of a published log, which are omitted
   bool stopped = false;  ///< whether the search stopped before trying all offers
   bool whole = true;     ///< whether to compute all numbers, including the measured capacity, which only JSON shows
 };
