@@ -91,6 +91,15 @@ double InferenceTimes::output_rate() const {
   return static_cast<double>(simulated_parts(c_)) * served().tokens / served().all.value;
 }
 
+double InferenceTimes::utilization() const {
+  const InferEstimate e = infer(c_.arch, behind_cached(), c_.layout, cluster_);
+  const double flops =
+                   static_cast<double>(e.prefill.flops.value) + c_.generate * static_cast<double>(e.middle.flops.value),
+               sequences = output_rate() / c_.generate,
+               peak = cluster_.device.peak(c_.plan.precision).value * static_cast<double>(c_.head.gpus);
+  return flops / static_cast<double>(c_.plan.batch) * sequences / peak;
+}
+
 double InferenceTimes::decoding_seconds() const {
   const Generation g = infer(c_.arch, behind_cached(), c_.layout, cluster_).estimate;
   return g.total.value - g.first_token.value;

@@ -16,6 +16,8 @@ class InferenceTimes {
 
   /// Value in the base unit of its kind. Empty if the figure is not a time or rate.
   std::optional<double> figure(const Figure& f) const;
+  /// Model FLOP/s over the peak of all devices at the plan's precision, prompts included.
+  double utilization() const;
 
  private:
   double prefill_seconds() const;

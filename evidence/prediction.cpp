@@ -4,6 +4,7 @@
 #include "evidence/estimated.hpp"
 #include "evidence/names/inference_stack.hpp"
 #include "evidence/names/training_stack.hpp"
+#include "presets/estimators/power_estimate.hpp"
 
 namespace llmcalc {
 
@@ -38,6 +39,13 @@ PredictedCase::PredictedCase(const InferenceCase& c)
 
 std::optional<double> PredictedCase::bound(const Figure& f) const { return bound_.figure(f); }
 
+std::optional<Prediction> PredictedCase::power() const {
+  const double rated = c_.on.hardware.watts * static_cast<double>(c_.head.gpus);
+  if (rated <= 0) return std::nullopt;
+  const PowerEstimate& e = power_estimate();
+  return with_interval(rated * power_share(e.parameters, estimate_.utilization()), e.interval);
+}
+
 std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
   const InferenceEstimator& e = inference_estimator();
   const std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
@@ -45,6 +53,7 @@ std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
   // The prediction is not clamped at the bound. A published figure may beat the bound of its row, because the row's
   // lengths are means and its prompts may have been cached.
   if (kind) return with_interval(*estimate_.figure(f), known ? e.interval(*kind) : e.interval_of_new(*kind));
+  if (f.quantity == FigureKind::power) return power();
   const std::optional<double> room = predicted_memory(c_, f);
   return room ? std::optional(Prediction{*room}) : std::nullopt;
 }

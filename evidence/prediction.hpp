@@ -36,6 +36,8 @@ class PredictedCase {
   std::optional<double> bound(const Figure& f) const;
 
  private:
+  std::optional<Prediction> power() const;
+
   const InferenceCase& c_;
   InferenceTimes estimate_, bound_;
 };

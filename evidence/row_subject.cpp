@@ -56,6 +56,7 @@ std::string repeated(const Recomputed& r) {
 
 std::string class_of(const InferenceCase& c, FigureKind quantity) {
   if (const auto kind = inference_class(c, quantity)) return std::string(name(*kind));
+  if (quantity == FigureKind::power) return "power";
   return quantity == FigureKind::layer_time || quantity == FigureKind::utilization ? "part of a pass" : "memory";
 }
 

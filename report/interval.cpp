@@ -126,6 +126,13 @@ std::string interval_text(const EstimateInterval& interval, double time, Unit un
   return interval_text(time / interval.faster(), time * interval.factor, unit);
 }
 
+void add_relative_ends(Section& s, const std::string& key, const std::optional<RelativeInterval>& ends, double value,
+                       Unit unit) {
+  if (!ends) return;
+  s.add(key + "_low", "", ends->low * value, unit);
+  s.add(key + "_high", "", ends->high * value, unit);
+}
+
 void add_ends(Section& s, const EstimateInterval& interval, HasInterval has_interval) {
   const std::size_t rows = s.rows.size();
   for (std::size_t i = 0; i < rows; ++i) {

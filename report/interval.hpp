@@ -24,6 +24,10 @@ std::string bytes_interval_text(Bytes low, Bytes high);
 /// The interval around an estimated time, or around a multiple of it.
 std::string interval_text(const EstimateInterval& interval, double time, Unit unit);
 
+/// Adds the ends of a row's interval, only in JSON: "watts_low" and "watts_high".
+void add_relative_ends(Section& s, const std::string& key, const std::optional<RelativeInterval>& ends, double value,
+                       Unit unit = Unit::none);
+
 /// Selects, by key, the rows whose values have an interval: times and rates.
 using HasInterval = bool (*)(std::string_view key);
 /// Adds the ends of the interval for these rows, only in JSON: "time_s" gets "time_low_s" and "time_high_s", "mfu" gets

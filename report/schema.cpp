@@ -113,7 +113,9 @@ constexpr std::array served_numbers{
     SchemaTable{"throughput_req_s", "completed requests per second"},
     SchemaTable{"requests", "completed requests"},
     SchemaTable{"duration_s", "from the first arrival to the last token [s]"},
-    SchemaTable{"watts", "power of all GPUs, cooling included [W]"},
+    SchemaTable{"watts", "mean power of all GPUs, cooling included [W]"},
+    SchemaTable{"watts_low", "mean power, low end of the 90 % interval [W]"},
+    SchemaTable{"watts_high", "mean power, high end of the 90 % interval [W]"},
     SchemaTable{"capacity_req_s", "maximum rate of completed requests per second"},
     SchemaTable{
         "overloaded_req_s",

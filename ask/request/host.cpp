@@ -81,7 +81,13 @@ void check_host(const Request& r) {
         fmt::format("--host {}: expected a processor, for example amd-epyc-9654; 'llmcalc list hardware' "
                     "shows them",
                     r.host->name));
-  if (!r.offload_rate || !r.hardware || r.hardware->host.link.value <= 0) return;
+  if (!r.offload_rate) return;
+  constexpr double slowest = 1e6;
+  if (r.offload_rate->value < slowest)
+    throw InputError(fmt::format("--offload-bandwidth {0:g}: {0:g} bytes per second is slower than any drive; add the "
+                                 "unit, as in '{0:g} GB/s'",
+                                 r.offload_rate->value));
+  if (!r.hardware || r.hardware->host.link.value <= 0) return;
   if (*r.offload_rate > r.hardware->host.link)
     throw InputError(
         fmt::format("--offload-bandwidth {:g} GB/s: the link of {} to its host has only {:g} GB/s; set the "

@@ -78,6 +78,7 @@ constexpr FigureKey all_figures[] = {
     {"achieved_bw_gb_s", FigureKind::bandwidth, 1e9},
     {"achieved_bw_gb_s_per_gpu", FigureKind::bandwidth, 1e9, Share::device},
     {"mfu_pct", FigureKind::utilization, 1e-2},
+    {"power_w", FigureKind::power, 1},
 };
 
 }  // namespace

@@ -35,7 +35,8 @@ enum class FigureKind : std::uint8_t {
   graph_memory,       ///< bytes of captured graphs on one device
   layer_time,         ///< seconds of one layer
   bandwidth,          ///< bytes of weights read per second, equivalent to a decode rate
-  utilization         ///< FLOP/s as a fraction of the peak, equivalent to a time
+  utilization,        ///< FLOP/s as a fraction of the peak, equivalent to a time
+  power               ///< mean watts of all devices during the run
 };
 
 /// Devices over which a rate is stated.

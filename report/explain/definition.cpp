@@ -32,12 +32,16 @@ bool Definition::hardware() const {
 const std::vector<Definition>& definitions() {
   static const std::vector<Definition> all = [] {
     std::vector<Definition> v;
-    for (const auto part :
-         {parameter_definitions(), flops_definitions(), formula_definitions(), training_memory_definitions(),
-          process_definitions(), pipeline_definitions(), activation_definitions(), step_definitions(),
-          sensitivity_definitions(), utilization_definitions(), run_definitions(), inference_memory_definitions(),
-          pass_definitions(), spent_definitions(), limit_definitions(), target_definitions(), step_target_definitions(),
-          serving_definitions(), served_definitions()})
+    for (const auto part : {parameter_definitions(),   flops_definitions(),
+                            formula_definitions(),     training_memory_definitions(),
+                            process_definitions(),     pipeline_definitions(),
+                            activation_definitions(),  step_definitions(),
+                            sensitivity_definitions(), utilization_definitions(),
+                            run_definitions(),         inference_memory_definitions(),
+                            pass_definitions(),        power_definitions(),
+                            spent_definitions(),       limit_definitions(),
+                            target_definitions(),      step_target_definitions(),
+                            serving_definitions(),     served_definitions()})
       v.insert(v.end(), part.begin(), part.end());
     return v;
   }();

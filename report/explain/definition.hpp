@@ -60,6 +60,7 @@ std::span<const Definition> sensitivity_definitions();
 std::span<const Definition> utilization_definitions();
 std::span<const Definition> run_definitions();
 std::span<const Definition> pass_definitions();
+std::span<const Definition> power_definitions();
 std::span<const Definition> spent_definitions();
 std::span<const Definition> limit_definitions();
 std::span<const Definition> target_definitions();

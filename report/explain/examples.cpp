@@ -106,6 +106,7 @@ std::vector<Example> examples_of_plans() {
       {"--target \"50 tokens/s\"", llama, {{"--target", "50 tokens/s"}}},
       {"--target \"TTFT 0.5 s\"", llama, {{"--target", "TTFT 0.5 s"}}},
       {"--software NAME, inference", llama, {{"--software", "vllm"}}},
+      {"--watts W", llama, {{"--watts", "700"}}},
       {"--software NAME, inference, --tp 8", llama, {{"--software", "vllm"}, {"--tp", "8"}}},
   };
 }
@@ -153,12 +154,8 @@ Request request(const Example& e) {
   static const HardwareCard hardware = load_hardware("h100-sxm-80gb");
   r.hardware = hardware;
   const auto choose = [&](const Chosen& c) { give(r, *find_option(c.flag), c.value); };
-  for (const Chosen& c : {Chosen{"--tokens", "1T"},
-                          {"--watts", "700"},
-                          {"--price", "2"},
-                          {"--co2", "0.4"},
-                          {"--global-batch", "8"},
-                          {"--prompt", "1024"}})
+  for (const Chosen& c :
+       {Chosen{"--tokens", "1T"}, {"--price", "2"}, {"--co2", "0.4"}, {"--global-batch", "8"}, {"--prompt", "1024"}})
     choose(c);
   const auto is_rate = [](const Chosen& c) { return c.flag == "--rate"; };
   if (std::any_of(e.options.begin(), e.options.end(), is_rate))  // a short run: formulas do not depend on its length

@@ -1,6 +1,8 @@
 #pragma once
 /// The ends of estimate intervals, as formulas.
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string_view>
 
@@ -15,6 +17,12 @@ Formula within(const std::optional<EstimateInterval>& interval, const char* expr
 /// The lower end of a time's interval, clamped at `t_0`, the time `bound` at full efficiency.
 Formula within(const std::optional<EstimateInterval>& interval, const char* expression, const Setting& s,
                const char* bound);
+
+/// An end of an interval that has no short form.
+template <Letters path, Letters end>
+Formula end_at(const Setting& s) {
+  return from_engine(s, "x", "end of the interval", fmt::format("{}_{}", path.text, end.text));
+}
 
 /// The number of sources with figures of a class; these figures determine the interval.
 inline Formula families(const Setting& s, const char* path) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ask/answer/interval.hpp"
+#include "ask/answer/power.hpp"
 #include "ask/request/prices.hpp"
 #include "ask/request/request.hpp"
 #include "calc/pass/pass_spent.hpp"
@@ -71,6 +72,24 @@ std::vector<SpentPart> parts_of(const PassSpent& spent, std::string_view product
   return all;
 }
 
+/// "321 to 613 W in 9 of 10 cases, by one source".
+std::string power_source(const Request& r, const Estimated& watts) {
+  if (r.run.watts) return "as specified";
+  return fmt::format("{:.0f} to {:.0f} in 9 of 10 cases, by one source", watts.ends.low * watts.value,
+                     watts.ends.high * watts.value);
+}
+
+/// Adds the power of a device during a pass, and the energy of all devices per token.
+void add_power(Section& s, const InferenceAnswer& a, const PassEstimate& pass, const Interval& interval, Count tokens) {
+  const auto watts = pass_watts(a, pass);
+  if (!watts) return;
+  const Estimated joules = joules_per_token(a, pass, *watts, interval, tokens);
+  s.add("watts", "power per GPU, W", watts->value, Unit::none, power_source(a.request(), *watts));
+  s.add("joules_per_token", "energy per token, J", joules.value, Unit::none, "all GPUs");
+  if (!watts->ends.is_exact()) add_relative_ends(s, "watts", watts->ends, watts->value);
+  if (interval) add_relative_ends(s, "joules_per_token", joules.ends, joules.value);
+}
+
 }  // namespace
 
 std::vector<SpentPart> prefill_parts(const InferenceAnswer& a) {
@@ -96,6 +115,7 @@ Section prefill_section(const InferenceAnswer& a) {
   s.add("bound", "bound by", bound_name(e.prefill.estimate));
   if (r.engine) add_spent(s, prefill_parts(a), a.prefill_spent().total());
   add_ends_of(s, interval, [](std::string_view key) { return key == "time_s" || key == "tokens_per_s"; });
+  add_power(s, a, e.prefill, interval, p.batch * p.prompt);
   return s;
 }
 
@@ -127,6 +147,7 @@ Section decode_section(const InferenceAnswer& a) {
   add_ends_of(s, interval, [](std::string_view key) {
     return key == "time_per_token_s" || key == "tokens_per_s" || key == "tokens_per_s_per_sequence";
   });
+  add_power(s, a, e.middle, interval, p.batch);
   if (!p.kv_cache || a.placement()) return s;
   const std::optional<Count> batch = compute_bound_batch(r.model.arch, p, r.layout, device, context);
   if (batch)

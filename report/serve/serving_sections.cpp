@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ask/answer/interval.hpp"
+#include "ask/answer/power.hpp"
 #include "ask/answer/serving/capacity.hpp"
 #include "ask/answer/serving/engine.hpp"
 #include "ask/answer/serving/engine_capacity.hpp"
@@ -47,14 +48,6 @@ void add_ends_of_mean(Section& s, const std::string& key, const Request& r, Infe
   if (!interval) return;
   s.add(key + ".mean_low", "", 1 / interval->factor * mean);
   s.add(key + ".mean_high", "", interval->factor * mean);
-}
-
-/// The ends of the interval of a row, only in JSON.
-void add_relative_ends(Section& s, const std::string& key, const std::optional<RelativeInterval>& ends, double value,
-                       Unit unit = Unit::none) {
-  if (!ends) return;
-  s.add(key + "_low", "", ends->low * value, unit);
-  s.add(key + "_high", "", ends->high * value, unit);
 }
 
 /// "1,102 to 3,001 tokens/s; 1,819 per GPU".
@@ -99,15 +92,22 @@ void add_load(Section& s, const Request& r, const ServingEngine& e, const Servin
   s.add("preemptions", "preemptions", of.preemptions);
 }
 
+/// Adds the energy per generated token and the mean power. `ends`: of the inverse throughput.
+void add_energy(Section& s, const Request& r, const Served& of, const std::optional<RelativeInterval>& ends) {
+  const auto watts = serving_watts(r, of);
+  if (!watts) return;
+  const double joules = watts->value / of.token_rate;
+  s.add("joules_per_token", "energy per token, J", joules, Unit::none,
+        fmt::format("at {:.0f} W for all GPUs on average", watts->value));
+  if (ends) add_relative_ends(s, "joules_per_token", both(watts->ends, *ends), joules);
+  s.add("watts", "", watts->value);
+  if (!watts->ends.is_exact()) add_relative_ends(s, "watts", watts->ends, watts->value);
+}
+
 void add_costs(Section& s, const Request& r, const ServingRun& run, const Served& of,
                const std::optional<RelativeInterval>& throughput) {
   const auto ends = throughput ? std::optional(throughput->inverse()) : std::nullopt;
-  if (const auto watts = serving_watts(r)) {
-    s.add("joules_per_token", "energy per token, J", *watts / of.token_rate, Unit::none,
-          fmt::format("at {:g} W for all GPUs", *watts));
-    add_relative_ends(s, "joules_per_token", ends, *watts / of.token_rate);
-    s.add("watts", "", *watts);
-  }
+  add_energy(s, r, of, ends);
   const auto p = serving_prices(r, run, of);
   if (!p) return;
   s.add("usd_per_h", "cost per hour", 3600 * p->usd_per_second, Unit::dollars,

@@ -65,6 +65,8 @@ TEST_CASE("offloaded bytes are compared with the host memory if its size is stat
 }
 
 TEST_CASE("a transfer rate above the link's and a host without a processor are rejected", "[host][cli][bad_input]") {
+  CHECK_THAT(test::refusal_in(offloaded + "q4_k_m --offload-bandwidth 102"),
+             Contains("slower than any drive; add the unit, as in '102 GB/s'"));
   CHECK_THAT(test::refusal_in(offloaded + "q4_k_m --offload-bandwidth 102GB/s"),
              Contains("the link of rtx-3070 to its host has only 31.5 GB/s; set the host's memory with --host CPU"));
   CHECK_THAT(test::refusal_in(offloaded + "q4_k_m --host rtx-4090"),

@@ -43,10 +43,4 @@ std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& 
   return p;
 }
 
-std::optional<double> serving_watts(const Request& r) {
-  const std::optional<double> watts = watts_of(r);
-  if (!watts) return std::nullopt;
-  return *watts * r.run.pue * real(serving_gpus(r));
-}
-
 }  // namespace llmcalc

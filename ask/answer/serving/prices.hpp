@@ -1,5 +1,5 @@
 #pragma once
-/// Prices of served tokens: dollars per million input and output tokens, energy, break-even against an API.
+/// Prices of served tokens: dollars per million input and output tokens, break-even against an API.
 
 #include "ask/answer/serving/serving.hpp"
 #include "ask/answer/serving/throughput_interval.hpp"
@@ -23,8 +23,5 @@ struct ServingPrices {
 std::string prices_text(const ServingPrices& p, const std::optional<RelativeInterval>& interval);
 /// Absent if the price is unknown.
 std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& run, const Served& s);
-
-/// Watts of all GPUs including cooling; absent if the power is unknown.
-std::optional<double> serving_watts(const Request& r);
 
 }  // namespace llmcalc

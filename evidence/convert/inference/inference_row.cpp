@@ -194,12 +194,13 @@ InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
   if (const auto limit = row.quantity("power_limit_w"); limit && !r.hardware.power_limit_w)
     r.hardware.power_limit_w = limit;
   row.known({"quality", "assumed", "container", "driver", "attention_kernel", "repeat_runs", "repeat_tpot_spread_pct",
-             "avg_batch_size", "power_w", "energy_per_token_j", "ttft_reported_ms", "tpot_reported_ms", "memory_note",
+             "avg_batch_size", "energy_per_token_j", "ttft_reported_ms", "tpot_reported_ms", "memory_note",
              "attention_dp"});
   read_pools(row, r);
   r.speculative = row.said("speculative");
   r.other_keys += read_requests(row.object("batch"), r.batch);
   r.other_keys += read_figures(row.object("measured"), r);
+  if (const auto power = row.quantity("power_w")) r.measured.emplace_back("power_w", *power);
   r.other_keys += other_keys(row);
   return r;
 }

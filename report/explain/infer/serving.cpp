@@ -52,8 +52,7 @@ Formula api_break_even(S s) {
 
 Formula energy(S s) {
   return {"W_s/R_out",
-          {{"W_s", "power of all GPUs including cooling, W", number_text(serving_watts(s.request()).value_or(1))},
-           answer_tokens(s)}};
+          {as_symbol(s, "W_s", "mean power of all GPUs including cooling, W", "serving.watts"), answer_tokens(s)}};
 }
 
 Symbol rate_of_requests(S s) { return as_symbol(s, "lambda", "requests per second", "steady_state.rate_req_s"); }
@@ -168,11 +167,6 @@ Formula end_of_mean(S s, const char* expression, const char* path) {
 }
 constexpr auto of_first = end_of_mean<InferenceClass::first_token>,
                of_each = end_of_mean<InferenceClass::served_decode>;
-/// An end of an interval that has no short form.
-template <Letters path, Letters end>
-Formula end_at(S s) {
-  return from_engine(s, "x", "end of the interval", fmt::format("{}_{}", path.text, end.text));
-}
 constexpr std::string_view of_throughput =
     "interval of output rates; with users, by Little's law from the latency; at a rate, exact unless the capacity at "
     "the low end of its interval is lower";
@@ -325,8 +319,9 @@ constexpr Definition serving_table[] = {
      "cost per second over tokens per second", priced},
     {"serving.break_even_req_s", "request rate at which an API costs the same", "requests/s", api_break_even,
      "the same lengths; GPUs are billed all the time", "--api-price", "--api-price IN,OUT, traffic and a price"},
-    {"serving.joules_per_token", "energy per output token", "J", energy, "constant rated power",
-     "--watts, or the hardware file", "traffic, and a device of known power"},
+    {"serving.joules_per_token", "energy per output token", "J", energy,
+     "--watts, else a share of the rated power that grows with utilization", "--watts, or the hardware file",
+     "traffic, and a device of known power"},
     {"serving.throughput_in_tok_s_low", "prompt tokens per second, low end of the 90 % interval", "tokens/s",
      end_at<"serving.throughput_in_tok_s", "low">, of_throughput, left_out_figures, known_range},
     {"serving.throughput_in_tok_s_high", "prompt tokens per second, high end of the 90 % interval", "tokens/s",
