@@ -103,7 +103,8 @@ EngineMemory memory_of_stage(const Arch& arch, const Plan& plan, const Layout& l
                              const EngineTerms& terms) {
   const auto of_layers = [&](Bytes all) { return share_of(all, {chunk.layers(), arch.layers}); };
   const ProfiledPass pass = profiled_pass(arch, plan, layout, limits, chunk.head ? terms.logit_bytes : 0);
-  EngineMemory m{.granted = granted,
+  EngineMemory m{.grant = terms.grant,
+                 .granted = granted,
                  .media_encoders = chunk.embedding ? media_encoder_bytes(plan, layout) : Bytes(),
                  .padding = of_layers(terms.padding),
                  .draft = terms.draft,

@@ -63,6 +63,7 @@ struct ProfiledPass {
 
 /// Memory of one device. The terms add up to `granted`.
 struct EngineMemory {
+  CacheGrant grant = CacheGrant::share;
   Bytes granted{};  ///< memory of the device that the engine may fill
   Bytes weights{}, media_encoders{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
   Bytes kv_cache{};     ///< the remaining memory; negative if memory is insufficient

@@ -1,6 +1,7 @@
 #include "presets/estimators/engine_scheduler.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "calc/links/route.hpp"
 #include "calc/parallel/expert.hpp"
@@ -50,6 +51,19 @@ void use_groups(const AttendingLayers& layers, const EngineMemory& memory, Sched
   rules.blocks = std::max(Bytes(), memory.kv_cache).value / rules.block.value;
 }
 
+/// Sets the cache blocks for two kinds of layers of an engine that allocates each layer's cache separately, without
+/// padding (llama.cpp, llama-kv-cache-iswa.cpp). A block is the greatest common divisor of the bytes per token of both
+/// kinds, as a unit of count.
+void use_separate_caches(const EngineMemory& memory, SchedulerRules& rules) {
+  const Count of_limited = memory.limited_token_cache.value, of_whole = memory.token_cache.value - of_limited;
+  const Count unit = std::gcd(of_whole, of_limited);
+  if (unit == 0) return;
+  rules.whole_groups = of_whole / unit;
+  rules.limited_groups = of_limited / unit;
+  rules.block = rules.block_tokens * Bytes(unit);
+  rules.blocks = std::max(Bytes(), memory.kv_cache).value / rules.block.value;
+}
+
 /// Sets the blocks of the cache. A block over all layers becomes one block per group of layers. Layers with chunks
 /// count as layers with full attention (vLLM disables its hybrid cache for them,
 /// github.com/vllm-project/vllm/issues/16118). If all layers have a window, they form one group. A state occupies
@@ -61,7 +75,10 @@ void use_cache(const Arch& arch, const EngineMemory& memory, const std::optional
   rules.blocks = memory.blocks;
   rules.block = rules.block_tokens * memory.token_cache;  // bytes of a block over all layers
   if (layers.limited > 0 && layers.whole > 0 && !chunked) {
-    use_groups(layers, memory, rules);
+    if (memory.grant == CacheGrant::whole)
+      use_separate_caches(memory, rules);
+    else
+      use_groups(layers, memory, rules);
   } else if (!chunked && has_windows_alone(arch, stage)) {
     rules.whole_groups = 0;
     rules.limited_groups = 1;

@@ -38,3 +38,15 @@ TEST_CASE("--dcp is rejected for other layers, other KV heads and engines withou
           "--dcp 2 is not supported: gemma-3-27b has layers with a window, pooled or selected keys, or a recurrent "
           "state; omit it");
 }
+
+// Gemma 3 27B: 10 layers cache all tokens, 52 a window of 1,024 and a pass of 512. A token takes 2 x 16 x 128 numbers
+// of 2 bytes in a layer. vLLM pads the 52 layers to 6 groups of 10, each with a window, a pass of 8,192 and a further
+// block.
+TEST_CASE("llama.cpp allocates each layer's cache separately, without padded groups", "[infer][cli]") {
+  const std::string command = "infer gemma-3-27b --hardware h100 --prompt 32000 --generate 768 --software ";
+  const Count of_layer = 2 * 16 * 128 * 2;
+  CHECK(test::ask(command + "llama.cpp")["inference_memory"]["kv_cache_bytes"] ==
+        of_layer * (10 * 32768 + 52 * (1024 + 512)));
+  CHECK(test::ask(command + "vllm")["inference_memory"]["kv_cache_bytes"] ==
+        of_layer * (10 * 32768 + 60 * (1024 + 8192 + 16)));
+}
