@@ -29,6 +29,12 @@ Bytes whole_bytes(double bytes) { return Bytes(static_cast<Count>(std::llround(b
 
 }  // namespace
 
+Bytes slot_bytes(const EngineMemory& m) {
+  if (m.window_share == 0) return m.token_cache;
+  return m.token_cache - m.limited_token_cache +
+         whole_bytes(m.window_share * static_cast<double>(m.limited_token_cache.value));
+}
+
 Bytes granted_memory(Bytes of_device, double utilization) {
   return whole_bytes(utilization * static_cast<double>(of_device.value));
 }
@@ -85,7 +91,7 @@ void put_cache(EngineMemory& m, const EngineLimits& limits, const EngineTerms& t
     m.kv_cache = whole_bytes(terms.share_of_free * static_cast<double>(m.kv_cache.value));
     m.granted = other + m.kv_cache;
   }
-  const Bytes block = limits.block_tokens * m.token_cache;
+  const Bytes block = limits.block_tokens * slot_bytes(m);
   if (block > Bytes())
     m.blocks = std::max(Bytes(), m.kv_cache).value / block.value;
   else if (m.state > Bytes())
@@ -115,6 +121,7 @@ EngineMemory memory_of_stage(const Arch& arch, const Plan& plan, const Layout& l
                  .pass = pass,
                  .token_cache = terms.draft_token_cache};
   put_model(m, arch, plan, holdings, chunk);
+  if (m.limited_token_cache > Bytes() && m.limited_token_cache < m.token_cache) m.window_share = terms.window_share;
   put_cache(m, limits, terms);
   return m;
 }

@@ -52,6 +52,7 @@ struct EngineTerms {
   Bytes draft{};           ///< weights of a draft model
   CacheGrant grant = CacheGrant::share;
   double share_of_free = 1;   ///< granted share of the free memory, for CacheGrant::share_of_free
+  double window_share = 0;    ///< slots of layers with a window per cached token; 0: as many as the sequences need
   Bytes draft_token_cache{};  ///< bytes per token of the draft model's cache, in addition to the model's own
 };
 
@@ -72,11 +73,15 @@ struct EngineMemory {
   Count kv_tokens = 0;  ///< number of tokens in these blocks if every layer caches every token
   Bytes token_cache{};  ///< bytes per token in the caches of all layers on the device, including the draft model's
   Bytes limited_token_cache{};  ///< bytes of token_cache that are in layers with a window or chunk
+  double window_share = 0;      ///< EngineTerms::window_share, if the device has layers with a window
   Bytes state{};                ///< bytes per sequence, independent of its length: the states of linear attention
   Count states = 0;             ///< number of sequences whose states fit into a cache of only states; 0 for all other
                                 ///< caches
   Bytes host{};                 ///< bytes of weights in host memory
 };
+
+/// Bytes of a cached token: of all layers, or with the share of slots that layers with a window have.
+Bytes slot_bytes(const EngineMemory& m);
 
 /// The part of a device's memory that an engine may fill (--memory-utilization), rounded to whole bytes.
 Bytes granted_memory(Bytes of_device, double utilization);

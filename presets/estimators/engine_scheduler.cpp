@@ -73,8 +73,10 @@ void use_cache(const Arch& arch, const EngineMemory& memory, const std::optional
   const AttendingLayers layers = attending_layers(arch, stage);
   const bool chunked = arch.local.reach.chunked;
   rules.blocks = memory.blocks;
-  rules.block = rules.block_tokens * memory.token_cache;  // bytes of a block over all layers
-  if (layers.limited > 0 && layers.whole > 0 && !chunked) {
+  rules.block = rules.block_tokens * slot_bytes(memory);  // bytes of a block over all layers
+  if (memory.window_share > 0) {
+    // One pool of slots for each kind of layer; the pool of windows suffices for whole sequences of its share.
+  } else if (layers.limited > 0 && layers.whole > 0 && !chunked) {
     if (memory.grant == CacheGrant::whole)
       use_separate_caches(memory, rules);
     else

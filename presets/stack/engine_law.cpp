@@ -87,6 +87,13 @@ void read_logit_bytes(const json::Object& o, EngineLaw& law) {
   each.refuse_unread();
 }
 
+std::vector<std::pair<std::string, double>> read_window_shares(const json::Object& o) {
+  std::vector<std::pair<std::string, double>> all;
+  for (const std::string& family : o.keys()) all.emplace_back(family, positive_real(o, family, 1));
+  o.refuse_unread();
+  return all;
+}
+
 /// SGLang's share, computed by the formula in engine_law.hpp.
 double static_share(const EngineLaw::BySize& size, Bytes memory, Count tensor_ranks, Count stages) {
   const double all = static_cast<double>(memory.value) / mib, ranks = static_cast<double>(mul(tensor_ranks, stages));
@@ -111,10 +118,12 @@ EngineLaw read_engine_law(const json::Object& o) {
                 .block_tokens = limit(o, "block_tokens"),
                 .whole_prompts = whole_prompts,
                 .scaled_sparse_rows = has_scaled_rows(o),
+                .window_shares = {},
                 .by_ranks = {},
                 .by_memory = {}};
   if (o.has("utilization")) law.utilization = positive_real(o, "utilization", 1);
   if (o.has("graphs_gib")) law.graphs = Bytes(std::llround(positive_real(o, "graphs_gib", 1e3) * gib));
+  if (o.has("window_shares")) law.window_shares = read_window_shares(o.object("window_shares"));
   read_logit_bytes(o, law);
   law.by_ranks = read_list(o, "by_ranks", read_ranks);
   law.by_memory = read_list(o, "by_memory", read_size);
@@ -122,6 +131,13 @@ EngineLaw read_engine_law(const json::Object& o) {
     throw InputError(fmt::format("{}: a static share needs \"utilization\", \"by_ranks\" or \"by_memory\"", o.where()));
   o.refuse_unread();
   return law;
+}
+
+double window_share(const EngineLaw& law, std::string_view family) {
+  if (law.window_shares.empty()) return 0;
+  const auto found = std::find_if(law.window_shares.begin(), law.window_shares.end(),
+                                  [&](const auto& share) { return family.starts_with(share.first); });
+  return found == law.window_shares.end() ? 1 : found->second;
 }
 
 const EngineLaw::BySize* size_class(const EngineLaw& law, Bytes memory) {

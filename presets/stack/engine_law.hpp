@@ -11,6 +11,9 @@
 ///                                             "pass_tokens": "prompts": all prompts of a batch are one pass
 ///             "sparse_latent_rows"?: "scaled" cache rows of sparse latent attention have scales
 ///                                             (CacheFormats::scaled_latent, scaled_index)
+///             "window_shares"?: {"gpt_oss": 0.8}: slots of layers with a window per cached token, by the start of the
+///                                             model's family (SGLang, --swa-full-tokens-ratio); in other families
+///                                             every layer caches every token. Absent: as many as the sequences need
 ///             "logit_bytes"?: {"per_sequence" or "per_token"}: bytes per logit in the largest pass (llama.cpp), of the
 ///                                             sequences or of all tokens of the pass; absent: vLLM's, else 0
 ///             "by_ranks"?: [{"ranks", "utilization"}]: the default share from this many tensor-parallel ranks on
@@ -23,6 +26,9 @@
 /// first entry of "by_memory" whose limit exceeds M applies.
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "serve/engine_memory.hpp"
@@ -49,6 +55,7 @@ struct EngineLaw {
   std::optional<Count> pass_tokens, sequences, block_tokens;
   bool whole_prompts = false;       ///< whether all prompts of a batch form a single pass of any length
   bool scaled_sparse_rows = false;  ///< whether cache rows of sparse latent attention have scales
+  std::vector<std::pair<std::string, double>> window_shares;
   double logit_bytes_per_sequence = 0, logit_bytes_per_token = 0;
   std::vector<ByRanks> by_ranks;  ///< default shares by rank count, in ascending order
   std::vector<BySize> by_memory;
@@ -57,6 +64,8 @@ struct EngineLaw {
 /// Throws InputError if the object is invalid.
 EngineLaw read_engine_law(const json::Object& o);
 
+/// Slots of layers with a window per cached token, for a model of this family; 0: as many as the sequences need.
+double window_share(const EngineLaw& law, std::string_view family);
 /// The entry of "by_memory" for a device; null if there is no "by_memory".
 const EngineLaw::BySize* size_class(const EngineLaw& law, Bytes memory);
 /// The default share for a device with this memory and a model on `tensor_ranks` tensor-parallel ranks and `stages`

@@ -1,5 +1,7 @@
 // --dcp: cached tokens sharded over tensor-parallel ranks.
 
+#include <cmath>
+
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -49,4 +51,18 @@ TEST_CASE("llama.cpp allocates each layer's cache separately, without padded gro
         of_layer * (10 * 32768 + 52 * (1024 + 512)));
   CHECK(test::ask(command + "vllm")["inference_memory"]["kv_cache_bytes"] ==
         of_layer * (10 * 32768 + 60 * (1024 + 8192 + 16)));
+}
+
+// gpt-oss: 18 of 36 layers have a window. SGLang allocates 0.8 slots for them per cached token; for Gemma 3, which its
+// list of hybrid models lacks, one in every layer.
+TEST_CASE("SGLang allocates a fixed share of slots for layers with a window", "[serve][cli]") {
+  const auto memory = [](const std::string& model) {
+    return test::ask("serve " + model +
+                     " --hardware h200 --software sglang --rate 1 --num-requests 20")["engine_memory"];
+  };
+  const json::Value oss = memory("gpt-oss-120b"), gemma = memory("gemma-3-27b");
+  const Count of_layer = 2 * 8 * 64 * 2, slots = 18 * of_layer + std::llround(0.8 * 18 * of_layer);
+  CHECK(oss["kv_tokens"] == oss["kv_cache_bytes"].get<Count>() / slots);
+  CHECK(oss["longest_sequence"] == oss["kv_tokens"]);
+  CHECK(gemma["kv_tokens"] == gemma["kv_cache_bytes"].get<Count>() / (2 * 16 * 128 * 2 * 62));
 }

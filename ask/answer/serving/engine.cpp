@@ -35,6 +35,7 @@ EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
   if (r.engine && r.engine->server) {
     t.graphs = r.engine->server->graphs;
     t.grant = r.engine->server->grant;
+    t.window_share = window_share(*r.engine->server, r.model.family);
     if (!is_vllm(r)) t.logit_bytes = logit_bytes(*r.engine->server, serving_limits(r));
   }
   t.share_of_free = r.plan.memory_utilization;
