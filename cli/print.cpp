@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cli/output.hpp"
+#include "cli/pictures.hpp"
 #include "cli/stop.hpp"
 #include "cli/thread_runner.hpp"
 #include "cli/trace_file.hpp"
@@ -49,6 +50,7 @@ int print(const Report& report, const Screen& screen) {
 }
 
 int answer_and_print(const Command& command, const Arguments& arguments) {
+  if (wants_pictures(arguments)) return answer_in_pictures(command, arguments);
   const bool traced = std::any_of(command.own.begin(), command.own.end(),
                                   [&](const Option& o) { return o.flag == "--trace" && arguments.has(o.flag); });
   if (!traced && arguments.has("--force")) throw InputError("--force has no effect without --trace; add --trace");

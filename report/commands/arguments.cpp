@@ -64,7 +64,7 @@ void declare(CLI::App& app, const Command& command) {
 
 /// The command's option for a synonym; null if the command accepts the synonym itself, or has no such option.
 const Option* meant_option(const Command& command, std::string_view flag) {
-  const Synonym* const s = flag.starts_with("--") && option_of(command, flag) == nullptr ? find_synonym(flag) : nullptr;
+  const Synonym* const s = flag.starts_with("-") && option_of(command, flag) == nullptr ? find_synonym(flag) : nullptr;
   if (s == nullptr) return nullptr;
   const Option* const o = option_of(command, s->flag);
   return o != nullptr || s->instead.empty() ? o : option_of(command, s->instead);
@@ -226,6 +226,13 @@ Arguments Arguments::with(std::string_view flag, const std::string& text) const 
   Arguments other = *this;
   for (Given& g : other.given_)
     if (g.option->flag == flag) g.text = text;
+  return other;
+}
+
+Arguments Arguments::with_flag(std::string_view flag) const {
+  Arguments other = *this;
+  const Option* const o = option_of(command_, flag);
+  if (o != nullptr && !has(flag)) other.given_.push_back({o, ""});
   return other;
 }
 

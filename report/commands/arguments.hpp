@@ -59,6 +59,8 @@ class Arguments {
   std::pair<std::string, std::string> log() const;
   /// The same arguments with a different value for one option.
   Arguments with(std::string_view flag, const std::string& text) const;
+  /// The same arguments with an option without a value, if the command has it.
+  Arguments with_flag(std::string_view flag) const;
   /// These arguments, plus plan options that only `others` has.
   Arguments with_plan_of(const Arguments& others) const;
   /// The first option on the command line, other than `besides`, that describes a plan; null if no option does.

@@ -90,8 +90,8 @@ const Command fit_command{
         "  llmcalc fit llama-3.1-8b qwen3-14b --hardware rtx-3060",
     .words = fit_words,
     .own = own_fit_options,
-    .parts =
-        part::of_inference | part::time | part::hardware | part::machine | part::styles | part::full | part::records,
+    .parts = part::of_inference | part::time | part::hardware | part::machine | part::styles | part::pictures |
+             part::full | part::records,
     .answer = answer_fit};
 
 }  // namespace llmcalc

@@ -9,7 +9,8 @@ namespace llmcalc {
 
 /// The parts whose table options each subcommand accepts.
 inline constexpr Parts plan_train_parts = part::training | part::step | part::model_flops | part::time | part::run |
-                                          part::hardware | part::styles | part::full | part::records | part::launch;
+                                          part::hardware | part::styles | part::pictures | part::full | part::records |
+                                          part::launch;
 inline constexpr Parts plan_serve_parts = part::inference | part::fit | part::serving | part::time | part::hardware |
                                           part::styles | part::full | part::records | part::launch;
 

@@ -66,7 +66,7 @@ constexpr Question serve_question{
         "  llmcalc serve llama-3.1-70b --hardware h100 --tp 4 --users 100 --prompt 4k\n"
         "  llmcalc serve qwen3-32b --hardware h200 --requests log.jsonl",
     .parts = part::inference | part::fit | part::serving | part::simulated | part::time | part::hardware |
-             part::styles | part::full | part::launch | part::files,
+             part::styles | part::pictures | part::full | part::launch | part::files,
     .needs_hardware = true,
     .fill = nullptr};
 

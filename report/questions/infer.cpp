@@ -71,7 +71,7 @@ const Question infer_question{
         "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops\n"
         "  llmcalc infer llama-3.1-70b --hardware h200 --target '50 tokens/s'",
     .parts = part::of_inference | part::target | part::model_flops | part::time | part::hardware | part::machine |
-             part::operators | part::styles | part::exact | part::full | part::launch,
+             part::operators | part::styles | part::pictures | part::exact | part::full | part::launch,
     .needs_hardware = true,
     .sections = infer_sections,
     .fill = fill_infer};

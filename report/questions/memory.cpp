@@ -58,7 +58,7 @@ const Question memory_question{
         "  llmcalc memory llama-3.1-8b --train --seq 8Ki --recompute full --hardware h100\n"
         "  llmcalc memory llama-3.1-70b --infer --weight-precision q4_k --batch 16",
     .parts = part::training | part::process | part::of_inference | part::halves | part::hardware | part::machine |
-             part::operators | part::styles | part::exact | part::full,
+             part::operators | part::styles | part::pictures | part::exact | part::full,
     .sections = memory_sections,
     .fill = fill_memory};
 

@@ -74,7 +74,8 @@ const Question report_question{
         "  llmcalc report llama-3.1-405b --hardware h100 --tp 8\n"
         "  llmcalc report falcon-40b --hardware a100-80gb --tp 4 --json",
     .parts = part::training | part::step | part::of_inference | part::formulas | part::model_flops | part::time |
-             part::run | part::hardware | part::machine | part::operators | part::styles | part::exact | part::full,
+             part::run | part::hardware | part::machine | part::operators | part::styles | part::pictures |
+             part::exact | part::full,
     .needs_hardware = true,
     .sections = report_sections,
     .fill = fill_report};

@@ -54,7 +54,7 @@ const Question train_question{
         "  llmcalc train llama-3.1-8b --hardware h100 --gpus 512 --tp 8 --sp --tokens 9T\n"
         "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --target '1 s'",
     .parts = part::training | part::step | part::model_flops | part::time | part::run | part::target | part::hardware |
-             part::operators | part::styles | part::exact | part::full | part::launch | part::files,
+             part::operators | part::styles | part::pictures | part::exact | part::full | part::launch | part::files,
     .needs_hardware = true,
     .sections = train_sections,
     .fill = fill_train};

@@ -386,8 +386,17 @@ constexpr std::array output_options{
     Option{"--json", "", "print one JSON object in base units, with the unit in the key", common, part::json},
     Option{"--csv", "", "print the rows of the list as CSV", !common, part::records},
     Option{"--jsonl", "", "print the rows of the list as JSON, one per line", !common, part::records},
+    Option{"--html", "FILE", "write the answer as a page with charts, tables and explanations; works without a network",
+           common, part::pictures},
+    Option{
+        "--plot", "KIND",
+        "draw a chart: memory, breakdown, roofline, sensitivity, pipeline, requests, plans, models, batch, context or "
+        "load",
+        common, part::pictures},
+    Option{"--out", "FILE.svg", "write the chart of --plot to a file; '-o' for short [drawn with characters]", !common,
+           part::pictures, "--plot"},
     Option{"--markdown", "", "print tables in Markdown", common, markdown},
-    Option{"--force", "", "replace an existing file that llmcalc did not write [refused]", !common, part::files},
+    Option{"--force", "", "replace an existing file that llmcalc did not write [refused]", !common, part::files | part::pictures},
     Option{"--exact", "", "also print all digits in text and Markdown; JSON always includes them", common, exact},
     Option{"--help", "", "show the most common options", common, help},
     Option{"--help-all", "", "show all options", common, help},

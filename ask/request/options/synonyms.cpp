@@ -8,6 +8,7 @@ namespace llmcalc {
 namespace {
 
 constexpr std::array all{
+    Synonym{"-o", "--out"},
     Synonym{"--quant", "--weight-precision"},
     Synonym{"--quantization", "--weight-precision", "", "vllm"},
     Synonym{"--kv", "--kv-precision"},

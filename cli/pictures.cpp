@@ -1,0 +1,159 @@
+#include "cli/pictures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/out_file.hpp"
+#include "cli/output.hpp"
+#include "cli/stop.hpp"
+#include "cli/thread_runner.hpp"
+#include "report/html/page.hpp"
+#include "report/plot/characters.hpp"
+#include "report/plot/charts.hpp"
+#include "report/plot/report_numbers.hpp"
+#include "report/plot/svg.hpp"
+#include "report/render/render.hpp"
+#include "text/binary_file.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+#include "text/whole_file.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr std::string_view svg_begin = "<svg xmlns=";
+
+bool begins_with(const std::string& path, std::string_view begin) {
+  const BinaryFile file(path, "a picture");
+  std::string head(std::min<std::size_t>(begin.size(), static_cast<std::size_t>(file.size())), '\0');
+  file.read(0, std::as_writable_bytes(std::span(head)), "its beginning");
+  return head == begin;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  WholeFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.finish();
+  say("llmcalc: wrote " + path);
+}
+
+std::string kinds_text() {
+  std::string all;
+  for (const plot::ChartKind& k : plot::chart_kinds()) all += (all.empty() ? "" : ", ") + std::string(k.key);
+  return all;
+}
+
+const plot::ChartKind& kind_called(const std::string& text) {
+  std::vector<std::string> known;
+  for (const plot::ChartKind& k : plot::chart_kinds()) {
+    if (k.key == text) return k;
+    known.emplace_back(k.key);
+  }
+  throw InputError(
+      fmt::format("--plot: expected {}, got {}{}", kinds_text(), in_quotes(text), suggestion(text, known)));
+}
+
+void check_pictures(const Arguments& arguments) {
+  if (arguments.has("--plot")) kind_called(arguments.text("--plot"));
+  if (arguments.has("--out") && !arguments.has("--plot"))
+    throw InputError("--out has no effect without --plot; add --plot KIND");
+  const bool force = arguments.has("--force");
+  if (arguments.has("--html"))
+    check_out({arguments.text("--html"), "--html", "a page",
+               [](const std::string& path) { return begins_with(path, html_begin); }},
+              force);
+  if (arguments.has("--out"))
+    check_out({arguments.text("--out"), "--out", "a chart",
+               [](const std::string& path) { return begins_with(path, svg_begin); }},
+              force);
+}
+
+/// Slots of a pipeline are drawn up to this number.
+constexpr double most_slots = 6000;
+
+/// The schedule of the step if the pipeline is small enough to be drawn; empty otherwise.
+std::string trace_of(const Command& command, const Arguments& arguments, const json::Value& report, Runner& runner) {
+  const double stages = plot::number_at(report, "layout.pp").value_or(1),
+               slots = 3 * stages * plot::number_at(report, "layout.chunks").value_or(1) *
+                       plot::number_at(report, "layout.micro_batches").value_or(1);
+  if (option_of(command, "--trace") == nullptr || stages < 2 || slots > most_slots) return "";
+  return command.answer(arguments.with_flag("--trace"), runner).trace;
+}
+
+std::string command_line(const Command& command, const Arguments& arguments) {
+  std::string line = invocation(command);
+  for (const std::string& word : arguments.typed())
+    line += word.find_first_of(" '\"$") == std::string::npos ? " " + word : " '" + word + "'";
+  return line;
+}
+
+/// Labels of a report's rows, by the last part of their keys.
+plot::Labels labels_of(const Report& report) {
+  plot::Labels labels;
+  for (const Section& s : report.sections)
+    for (const Row& row : s.rows)
+      if (!row.label.empty()) labels.emplace(row.key.substr(row.key.rfind('.') + 1), printable(row.label));
+  return labels;
+}
+
+std::vector<plot::Chart> all_charts(const json::Value& report, const plot::Labels& labels, const std::string& trace) {
+  std::vector<plot::Chart> all = plot::charts_of(report, labels, trace);
+  for (plot::Chart& c : plot::curves_of(report)) all.push_back(std::move(c));
+  return all;
+}
+
+void draw_chart(const Arguments& arguments, const std::vector<plot::Chart>& charts) {
+  const plot::ChartKind& kind = kind_called(arguments.text("--plot"));
+  for (const plot::Chart& c : charts) {
+    if (c.key != kind.key) continue;
+    if (arguments.has("--out")) return write_file(arguments.text("--out"), plot::svg_file(c));
+    return write_out(plot::characters(c, output_columns()));
+  }
+  throw InputError(
+      fmt::format("--plot {}: this answer has no such chart; it shows {} ({})", kind.key, kind.meaning, kind.needs));
+}
+
+/// The answer with operators and stages, or without them if the command refuses them.
+Output complete_answer(const Command& command, const Arguments& arguments, Runner& runner) {
+  const Arguments complete = arguments.with_flag("--ops").with_flag("--stages");
+  try {
+    return command.answer(complete, runner);
+  } catch (const InputError&) {
+    return command.answer(arguments, runner);
+  }
+}
+
+}  // namespace
+
+bool wants_pictures(const Arguments& arguments) {
+  const auto has = [&](const char* flag) {
+    return option_of(arguments.command(), flag) != nullptr && arguments.has(flag);
+  };
+  return has("--html") || has("--plot") || has("--out");
+}
+
+int answer_in_pictures(const Command& command, const Arguments& arguments) {
+  check_pictures(arguments);
+  ThreadRunner runner;
+  const Output output = complete_answer(command, arguments, runner);
+  const auto* report = std::get_if<Report>(&output.content);
+  if (report == nullptr) {
+    runner.end();
+    if (output.stopped) return stopped_code();
+    throw InputError("--html and --plot need an answer with numbers; omit --emit");
+  }
+  const json::Value numbers = report_json(*report);
+  const std::string trace = trace_of(command, arguments, numbers, runner);
+  const std::vector<plot::Chart> charts = all_charts(numbers, labels_of(*report), trace);
+  if (arguments.has("--html"))
+    write_file(arguments.text("--html"), html_text({.report = *report,
+                                                    .charts = charts,
+                                                    .explanations = explanations_of(numbers),
+                                                    .command = command_line(command, arguments)}));
+  runner.end();
+  if (arguments.has("--plot")) draw_chart(arguments, charts);
+  return output.fits ? 0 : 1;
+}
+
+}  // namespace llmcalc
