@@ -14,7 +14,7 @@ table{border-collapse:collapse;width:100%}td,th{padding:.18rem .5rem;border-bott
 th{text-align:left;font-weight:600}td.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:0 0 1rem}dt{font-weight:600}dd{margin:0}
 .bad{color:var(--bad)}.scroll{overflow-x:auto}summary{cursor:pointer}details p,details table{margin:.3rem 0 .6rem 1rem;width:auto}
-code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));gap:1rem}
+code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,34rem),1fr));gap:1rem}
 figure{margin:0;border:1px solid var(--faint);padding:.5rem;border-radius:4px}figure svg{width:100%;height:auto}
 figure details{font-size:.85rem}
 @media print{body{font-size:10px;max-width:none;padding:0}:root{--ink:#000;--back:#fff}details:not([open])>:not(summary){display:none}

@@ -12,7 +12,11 @@
 
 namespace llmcalc::plot {
 
-enum class Spacing : std::uint8_t { linear, logarithmic };
+enum class Spacing : std::uint8_t {
+  linear,  ///< from 0
+  close,   ///< linear, from the least to the greatest value
+  logarithmic
+};
 
 struct Axis {
   std::string label;  ///< with the unit of the printed numbers: "requests per second"

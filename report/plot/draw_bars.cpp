@@ -41,7 +41,8 @@ void draw_bar(Canvas& canvas, const BarFrame& frame, const Bar& bar, const std::
                      fmt::format("{}: {}", name, frame.scale.text(value)));
     begin += value;
   }
-  canvas.text(std::max(frame.x(begin), frame.x(0)) + 6, y + 13, frame.scale.text(begin));
+  const double end = std::max({frame.x(begin), frame.x(0), bar.limit ? frame.x(*bar.limit) : 0});
+  canvas.text(end + 6, y + 13, frame.scale.text(begin));
   if (!bar.limit) return;
   canvas.line(frame.x(*bar.limit), y - 3, frame.x(*bar.limit), y + bar_height + 3, "limit");
 }

@@ -39,7 +39,7 @@ void draw_axes(Canvas& canvas, const PlotFrame& f, const Curves& curves) {
     canvas.line(plot_left, *f.down(tick), plot_right, *f.down(tick), "grid");
     canvas.text(plot_left - 6, *f.down(tick) + 4, f.y.text(tick), Anchor::end, "small");
   }
-  for (const double tick : f.x.ticks(8)) {
+  for (const double tick : f.x.ticks(curves.x.unit == Unit::none ? 8 : 5)) {
     canvas.line(*f.across(tick), bottom, *f.across(tick), bottom + 4, "axis");
     canvas.text(*f.across(tick), bottom + 17, f.x.text(tick), Anchor::middle, "small");
   }

@@ -47,8 +47,8 @@ std::optional<Chart> plans_chart(const json::Value& report) {
   });
   if (points.size() < 2) return std::nullopt;
   return Chart{"", "Best plans", "Step time and memory of the best plans: " + subject_of_report(report),
-               Curves{.x = {"peak memory per GPU", Unit::bytes},
-                      .y = {"step time", Unit::seconds},
+               Curves{.x = {"peak memory per GPU", Unit::bytes, Spacing::close},
+                      .y = {"step time", Unit::seconds, Spacing::close},
                       .series = {{.name = "plans", .mark = Mark::points, .points = std::move(points)}}}};
 }
 
@@ -61,7 +61,7 @@ std::optional<Chart> models_chart(const json::Value& report) {
   if (points.empty()) return std::nullopt;
   return Chart{"", "Models that fit", "Speed and memory of each model on " + text_at(report, "hardware.name"),
                Curves{.x = {"memory", Unit::bytes},
-                      .y = {"tokens per second", Unit::none},
+                      .y = {"tokens per second", Unit::none, Spacing::logarithmic},
                       .series = {{.name = "models", .mark = Mark::points, .points = std::move(points)}}}};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "calc/elementary.hpp"
@@ -11,12 +12,16 @@ namespace llmcalc::plot {
 namespace {
 
 bool is_shown(const Axis& axis, double value) {
-  return std::isfinite(value) && (axis.spacing == Spacing::linear || value > 0);
+  return std::isfinite(value) && (axis.spacing != Spacing::logarithmic || value > 0);
 }
 
-/// The largest of 1, 2 and 5 times a power of `base` (10, or 1024 and its halves for bytes) that is at most `x`.
+/// The largest round step that is at most `x`: 1, 2 or 5 times a power of 10, a power of 2 for bytes, whole minutes or
+/// hours for longer times.
 double round_step(double x, Unit unit) {
   if (unit == Unit::bytes) return elementary::pow(2, std::floor(elementary::log2(x)));
+  constexpr std::array<double, 9> of_clock{60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400};
+  if (unit == Unit::seconds && x >= of_clock[0])
+    return *std::prev(std::upper_bound(of_clock.begin(), of_clock.end(), x));
   const double power = elementary::pow(10, std::floor(elementary::log10(x)));
   for (const double times : {5.0, 2.0})
     if (times * power <= x) return times * power;
@@ -31,6 +36,16 @@ std::string number_without_unit(double value) {
   return fmt::format("{:.4g}", value);
 }
 
+/// "10.00 ms" without the zeros after the point: "10 ms".
+std::string without_zeros(std::string text) {
+  const std::size_t space = std::min(text.find(' '), text.size()), point = text.find('.');
+  if (point > space) return text;
+  std::size_t end = space;
+  while (text[end - 1] == '0') --end;
+  if (end - 1 == point) --end;
+  return text.erase(end, space - end);
+}
+
 }  // namespace
 
 Scale::Scale(const Axis& axis, const std::vector<double>& values) : axis_(axis) {
@@ -43,12 +58,12 @@ Scale::Scale(const Axis& axis, const std::vector<double>& values) : axis_(axis) 
   }
   if (axis.spacing == Spacing::linear) low_ = std::min(low_, 0.0);
   if (high_ > low_) return;
-  high_ = axis.spacing == Spacing::linear ? low_ + 1 : 10 * low_;
+  high_ = axis.spacing == Spacing::logarithmic ? 10 * low_ : low_ + 1;
 }
 
 std::optional<double> Scale::at(double value) const {
   if (!is_shown(axis_, value)) return std::nullopt;
-  if (axis_.spacing == Spacing::linear) return (value - low_) / (high_ - low_);
+  if (axis_.spacing != Spacing::logarithmic) return (value - low_) / (high_ - low_);
   return elementary::log(value / low_) / elementary::log(high_ / low_);
 }
 
@@ -77,9 +92,10 @@ std::vector<double> Scale::ticks(int n) const {
 }
 
 std::string Scale::text(double value) const {
-  if (axis_.unit == Unit::none) return number_without_unit(value == 0 ? 0.0 : value);
-  if (axis_.unit == Unit::bytes) return human_text(Count(std::llround(value)), Unit::bytes);
-  return human_text(value, axis_.unit);
+  if (value == 0) return "0";
+  if (axis_.unit == Unit::none) return number_without_unit(value);
+  if (axis_.unit == Unit::bytes) return without_zeros(human_text(Count(std::llround(value)), Unit::bytes));
+  return without_zeros(human_text(value, axis_.unit));
 }
 
 }  // namespace llmcalc::plot

@@ -11,7 +11,7 @@ namespace llmcalc::plot {
 /// Maps values between `low` and `high` to 0 to 1.
 class Scale {
  public:
-  /// Covers the finite `values` (for a logarithmic axis, those above 0); a linear axis includes 0.
+  /// Covers the finite `values` (for a logarithmic axis, those above 0).
   Scale(const Axis& axis, const std::vector<double>& values);
   /// Position of a value; absent if the axis cannot show it.
   std::optional<double> at(double value) const;
