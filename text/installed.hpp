@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// The file or folder `name`, searched for next to the program and in lib/llmcalc and share/llmcalc of its
-/// installation; absent if not found.
+/// The file or folder `name`, searched for next to the shared library that contains this code or next to the program,
+/// and in lib/llmcalc and share/llmcalc of their installation; absent if not found.
 std::optional<std::filesystem::path> installed(std::string_view name);
 
 }  // namespace llmcalc

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <mutex>
 
 #include "ask/request/options/option_values.hpp"
 #include "presets/load.hpp"
@@ -27,7 +28,9 @@ constexpr std::string_view usual_profile = "torch-fsdp";
 
 /// Profile by name. Each profile is loaded once.
 const SoftwareCard& profile(std::string name) {
+  static std::mutex mutex;
   static std::map<std::string, SoftwareCard> read;
+  const std::lock_guard lock(mutex);
   const auto known = read.find(name);
   if (known != read.end()) return known->second;
   const auto* as =

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <mutex>
 
 #include "evidence/rows/json_fields.hpp"
 #include "presets/load.hpp"
@@ -12,7 +13,9 @@ namespace {
 
 /// Preset by name. Each preset is loaded once.
 const HardwareCard& preset(const std::string& name) {
+  static std::mutex mutex;
   static std::map<std::string, HardwareCard> read;
+  const std::lock_guard lock(mutex);
   const auto known = read.find(name);
   return known != read.end() ? known->second : read.emplace(name, load_hardware(name)).first->second;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "ask/answer/interval.hpp"
@@ -104,7 +105,9 @@ SourcesByClass sources_of(AccuracyKind kind) {
   return all;
 }
 const SourcesByClass& sources_once(AccuracyKind kind) {
+  static std::mutex mutex;
   static std::map<AccuracyKind, SourcesByClass> read;
+  const std::lock_guard lock(mutex);
   const auto known = read.find(kind);
   return known != read.end() ? known->second : read.emplace(kind, sources_of(kind)).first->second;
 }
