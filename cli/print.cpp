@@ -14,13 +14,6 @@
 namespace llmcalc {
 namespace {
 
-std::string text_of(const Output& output, const Screen& screen) {
-  if (const auto* report = std::get_if<Report>(&output.content)) return render(*report, screen);
-  const auto* page = std::get_if<Page>(&output.content);
-  if (page == nullptr) return {};
-  return screen.style == Style::json && !page->verbatim ? dump(page->json) : page->text(screen);
-}
-
 /// Writes text. Ignores a closed pipe, which does not change the exit code.
 void write(const std::string& text) {
   try {

@@ -6,16 +6,12 @@
 #include <optional>
 
 #include "cli/progress_line.hpp"
-#include "report/commands/runner.hpp"
+#include "report/commands/threads.hpp"
 
 namespace llmcalc {
 
-class ThreadRunner : public Runner {
+class ThreadRunner : public Threads {
  public:
-  std::size_t width() const override;
-  /// Runs work(i) for every i below n. If the system cannot start a thread for a share of the work, that share runs
-  /// after all other shares.
-  void each(std::size_t n, const std::function<void(std::size_t)>& work) override;
   /// Starts to handle signals on the first call. True after the first signal; a second signal ends the program.
   bool stopped() const override;
   void show(const std::string& line) override;

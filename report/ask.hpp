@@ -7,9 +7,13 @@
 /// "inputs" may contain "from", a launch command, and "emit", a stack; with "emit" the answer is {"stack", "launch":
 /// text}. "command" may be two words ("plan train"). Keys under "inputs" are those in the option table and the
 /// positional arguments: "quantity" for explain, "operation" for collective, "kind" for list, "name" for show, "log"
-/// for diagnose (the text of the log). compare takes "sides": [request, ...]. Quantities are numbers in base units or
+/// for diagnose (the text of the log). "style": "text", "markdown" or "html" instead of the default "json" makes the
+/// answer {"text": the answer as the command prints it without --full}. compare takes "sides": [request, ...]. Quantities are numbers in base units or
 /// text as typed; unknown keys are rejected. "command", the names of model and hardware, and "inputs" of an answer
 /// form a request that reproduces it. Remedies name --gpus if the answered request had --dp.
+
+#include <string>
+#include <string_view>
 
 #include "report/commands/runner.hpp"
 #include "text/json.hpp"
@@ -21,5 +25,12 @@ namespace llmcalc {
 json::Value ask(const json::Value& request, Runner& runner);
 /// Like ask() above, on one thread.
 json::Value ask(const json::Value& request);
+
+/// The answer as text, with the bytes of 'llmcalc COMMAND --json', or the error object. Throws only std::bad_alloc.
+std::string ask_text(const json::Value& request, Runner& runner);
+/// Like ask_text() above, for a request that is still text.
+std::string ask_text(std::string_view request, Runner& runner);
+/// Text of the error object with this sentence.
+std::string error_text(const std::string& sentence);
 
 }  // namespace llmcalc

@@ -107,8 +107,8 @@ struct Report {
   const Row* row(std::string_view path) const;
 };
 
-enum class Style : std::uint8_t { text, markdown, json, csv, jsonl };
-/// The option that selects a style; text is the default.
+enum class Style : std::uint8_t { text, markdown, json, csv, jsonl, html };
+/// The option that selects a style; text is the default. Only requests select HTML (report/ask.hpp).
 struct StyleFlag {
   std::string_view flag;
   Style style;

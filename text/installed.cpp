@@ -13,7 +13,8 @@ fs::path library_folder() {
   static const char here = 0;
   Dl_info info{};
   link_map* library = nullptr;
-  if (::dladdr1(&here, &info, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) == 0 || library == nullptr) return {};
+  if (::dladdr1(&here, &info, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) == 0 || library == nullptr)
+    return {};
   const fs::path path = library->l_name;  // empty for a program
   std::error_code failed;
   return path.empty() ? fs::path() : fs::absolute(path, failed).parent_path();

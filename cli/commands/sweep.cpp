@@ -27,20 +27,6 @@ void check_sweep_options(const Arguments& arguments) {
     throw InputError("--resume continues the file, and --force replaces it; omit one");
 }
 
-/// The answer of the first possible point, among the first `most` points; null if all of these are impossible.
-json::Value first_answer(const SweepPoints& points, const Runner& runner) {
-  constexpr Count most = 1000;
-  PointAnswers answers(points, {}, runner);
-  for (Count i = 0; i < std::min(most, points.size()) && !runner.stopped(); ++i) {
-    try {
-      return answers.answer(i);
-    } catch (const InputError&) {
-    } catch (const Overflow&) {
-    }
-  }
-  return {};
-}
-
 /// The columns of --columns or, without that option, the default columns that occur in the first answer.
 std::vector<std::string> chosen_columns(const Arguments& arguments, const SweepPoints& points, const Runner& runner) {
   const std::string_view command = points.command->name;
@@ -50,9 +36,7 @@ std::vector<std::string> chosen_columns(const Arguments& arguments, const SweepP
     if (!runner.stopped()) check_columns(paths, find_question(command), command, answer);
     return paths;
   }
-  std::vector<std::string> paths = usual_columns(command);
-  if (!answer.is_null()) std::erase_if(paths, [&](const std::string& p) { return value_at(answer, p) == nullptr; });
-  return paths;
+  return usual_columns(command, answer);
 }
 
 std::unique_ptr<Table> opened(const Arguments& arguments, std::vector<std::string> header) {

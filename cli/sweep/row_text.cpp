@@ -8,17 +8,6 @@
 namespace llmcalc {
 namespace {
 
-std::string without_line_end(std::string text) {
-  if (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
-
-/// A value as JSON on one line.
-std::string json_text(const json::Value& value) {
-  if (value.is_structured()) return value.dump(-1, ' ', false, json::Value::error_handler_t::replace);
-  return without_line_end(dump(value));
-}
-
 template <typename All, typename Text>
 std::string csv_record(const All& all, const Text& text) {
   std::string line;
@@ -29,7 +18,7 @@ std::string csv_record(const All& all, const Text& text) {
 std::string json_line(const std::vector<std::string>& header, const RowCells& row) {
   std::string line = "{";
   for (std::size_t i = 0; i < row.size(); ++i)
-    line += (i == 0 ? "" : ",") + json_text(header[i]) + ":" + json_text(row[i]);
+    line += (i == 0 ? "" : ",") + dump_line(header[i]) + ":" + dump_line(row[i]);
   return line + "}\n";
 }
 
@@ -38,7 +27,7 @@ std::string json_line(const std::vector<std::string>& header, const RowCells& ro
 std::string cell_text(const json::Value& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return value.get<std::string>();
-  std::string text = json_text(value);
+  std::string text = dump_line(value);
   return text == "null" ? "" : text;  // not finite, so it has no digits
 }
 

@@ -260,6 +260,16 @@ void Arguments::apply(Request& r, Parts parts) const {
   refuse_ignored(r);
 }
 
+Request Arguments::unsettled(std::span<const Option* const> besides) const {
+  Request r;
+  r.model = model();
+  r.parts = command_.parts;
+  std::vector<bool> chosen;
+  for (const Given& g : given_) chosen.push_back(std::find(besides.begin(), besides.end(), g.option) == besides.end());
+  read_options(r, chosen);
+  return r;
+}
+
 void Arguments::read_options(Request& r, const std::vector<bool>& chosen) const {
   for (std::size_t i = 0; i < given_.size(); ++i)
     if (chosen[i] && given_[i].option->field.read != nullptr) read_option(r, given_[i]);
@@ -398,8 +408,7 @@ void Arguments::add_input(const std::string& key, const json::Value& value) {
 
 void Arguments::refuse_file(const Option& o, const std::string& text) const {
   if (files_ == Files::read) return;
-  if (o.value.find("FILE") != std::string_view::npos || o.value.find("DIR") != std::string_view::npos)
-    throw InputError(fmt::format("{} takes a file, which a request cannot name; omit it", o.flag));
+  if (takes_file(o)) throw InputError(fmt::format("{} takes a file, which a request cannot name; omit it", o.flag));
   if (o.flag == "--software" && text != "none")
     require_preset(builtin_software(), std::string(versioned(text).name), "software");
 }

@@ -71,6 +71,8 @@ class Arguments {
   void apply(Request& r) const;
   /// apply() for an answer that consists of `parts`, a subset of the command's.
   void apply(Request& r, Parts parts) const;
+  /// The request with the model and the plan options, other than `besides`, before defaults are filled in.
+  Request unsettled(std::span<const Option* const> besides) const;
 
  private:
   struct Given {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/commands/questions.hpp"
+#include "report/render/html.hpp"
 #include "report/render/render.hpp"
 
 namespace llmcalc {
@@ -13,6 +14,14 @@ json::Value json_of(const Output& output) {
   if (const auto* report = std::get_if<Report>(&output.content)) return report_json(*report);
   const auto* page = std::get_if<Page>(&output.content);
   return page == nullptr ? json::Value() : page->json;
+}
+
+std::string text_of(const Output& output, const Screen& screen) {
+  if (const auto* report = std::get_if<Report>(&output.content)) return render(*report, screen);
+  const auto* page = std::get_if<Page>(&output.content);
+  if (page == nullptr) return {};
+  if (screen.style == Style::html) return preformatted_html(page->text({.columns = screen.columns}));
+  return screen.style == Style::json && !page->verbatim ? dump(page->json) : page->text(screen);
 }
 
 std::string invocation(const Command& c) {
@@ -31,6 +40,10 @@ const Option* option_of(const Command& command, std::string_view flag) {
   for (const Option* o : options_of(command))
     if (o->flag == flag) return o;
   return nullptr;
+}
+
+bool takes_file(const Option& o) {
+  return o.value.find("FILE") != std::string_view::npos || o.value.find("DIR") != std::string_view::npos;
 }
 
 std::span<const Command> answered_commands() {

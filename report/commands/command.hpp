@@ -46,6 +46,8 @@ struct Output {
 
 /// The answer as JSON.
 json::Value json_of(const Output& output);
+/// The answer in the screen's style, as printed.
+std::string text_of(const Output& output, const Screen& screen);
 
 struct Command {
   std::string_view program = "llmcalc";
@@ -65,6 +67,9 @@ std::string invocation(const Command& c);
 std::vector<const Option*> options_of(const Command& command);
 /// The command's option with this flag; null if it has no such option.
 const Option* option_of(const Command& command, std::string_view flag);
+
+/// Whether the option's value names a file or folder, which requests cannot name.
+bool takes_file(const Option& o);
 
 /// Commands that need neither files nor a terminal.
 std::span<const Command> answered_commands();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "report/render/brief.hpp"
+#include "report/render/html.hpp"
 #include "report/render/markdown_text.hpp"
 #include "report/render/records.hpp"
 #include "report/render/text.hpp"
@@ -190,6 +191,10 @@ std::string dump(const json::Value& value) {
   return text + "\n";
 }
 
+std::string dump_line(const json::Value& value) {
+  return value.is_structured() ? value.dump(-1, ' ', false, json::Value::error_handler_t::replace) : scalar_json(value);
+}
+
 std::string markdown_text(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '<' ? "&lt;" : std::string(1, c);
@@ -233,6 +238,8 @@ std::string render(const Report& r, const Screen& screen) {
       return csv_text(r);
     case Style::jsonl:
       return jsonl_text(r);
+    case Style::html:
+      return html_text(as_printed(r), screen);
   }
   return {};
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Renders a report as Markdown or JSON, and values as JSON.
+/// Renders a report in any style, and values as JSON.
 
 #include "report/report.hpp"
 #include "text/format.hpp"
@@ -19,5 +19,7 @@ std::optional<double> number_of(const json::Value& value);
 /// JSON text; integers above 2^64 have every digit. Integers above 2^53, which readers that use doubles round, are
 /// followed by their digits as a string: "total", then "total_text".
 std::string dump(const json::Value& value);
+/// A value as JSON on one line, without a line end.
+std::string dump_line(const json::Value& value);
 
 }  // namespace llmcalc

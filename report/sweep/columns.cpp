@@ -145,10 +145,12 @@ std::vector<std::string> listed_paths(const std::string& text) {
   return all;
 }
 
-std::vector<std::string> usual_columns(std::string_view command) {
+std::vector<std::string> usual_columns(std::string_view command, const json::Value& answer) {
   const auto row = std::find_if(usual_columns_of.begin(), usual_columns_of.end(),
                                 [&](const UsualColumns& u) { return u.command == command; });
-  return listed_paths(std::string(row->paths));
+  std::vector<std::string> paths = listed_paths(std::string(row->paths));
+  if (!answer.is_null()) std::erase_if(paths, [&](const std::string& p) { return value_at(answer, p) == nullptr; });
+  return paths;
 }
 
 const json::Value* value_at(const json::Value& object, std::string_view path) {
@@ -165,18 +167,18 @@ const json::Value* value_at(const json::Value& object, std::string_view path) {
 }
 
 void check_columns(const std::vector<std::string>& paths, const Question* question, std::string_view command,
-                   const json::Value& answer) {
+                   const json::Value& answer, std::string_view where) {
   const Paths known = known_paths(question, answer);
   for (auto path = paths.begin(); path != paths.end(); ++path) {
     if (std::find(paths.begin(), path, *path) != path)
-      throw InputError(fmt::format("--columns: {} is specified twice; specify it once", *path));
+      throw InputError(fmt::format("{}: {} is specified twice; specify it once", where, *path));
     if (std::find(known.begin(), known.end(), *path) != known.end()) continue;
     if (answer.is_null() && is_open_object(*path)) continue;
     const json::Value* value = value_at(answer, *path);
     if (value != nullptr)
-      throw InputError(fmt::format("--columns: {} is {}; name one of its values", in_quotes(*path),
+      throw InputError(fmt::format("{}: {} is {}; name one of its values", where, in_quotes(*path),
                                    value->is_array() ? "a list" : "an object"));
-    throw InputError(fmt::format("--columns: {} is not a value of '{} --json'{}", in_quotes(*path), command,
+    throw InputError(fmt::format("{}: {} is not a value of '{} --json'{}", where, in_quotes(*path), command,
                                  suggestion(*path, known)));
   }
 }

@@ -26,16 +26,16 @@ std::vector<Column> columns_at(const Question* question, const std::vector<std::
 
 /// The paths in a list such as "step.time_s,step.mfu".
 std::vector<std::string> listed_paths(const std::string& text);
-/// About ten columns of a command's answers.
-std::vector<std::string> usual_columns(std::string_view command);
+/// About ten columns of a command's answers: those that occur in one answer (null: all).
+std::vector<std::string> usual_columns(std::string_view command, const json::Value& answer);
 
 /// The value at a dotted path; null if absent.
 const json::Value* value_at(const json::Value& object, std::string_view path);
 
-/// Checks the paths of --columns against one answer in JSON (null: no answer) and the keys of all answers. Throws
-/// InputError for an unknown path (naming the nearest known one), for the path of an object or list, and for a path
-/// listed twice.
+/// Checks the paths against one answer in JSON (null: no answer) and the keys of all answers. Throws InputError, which
+/// begins with `where`, for an unknown path (naming the nearest known one), for the path of an object or list, and for
+/// a path listed twice.
 void check_columns(const std::vector<std::string>& paths, const Question* question, std::string_view command,
-                   const json::Value& answer);
+                   const json::Value& answer, std::string_view where = "--columns");
 
 }  // namespace llmcalc

@@ -67,7 +67,7 @@ json::Value fit_value(std::string_view path, const std::optional<Fit>& fit) {
 // ---- Requests
 
 PointRequests::PointRequests(const SweepPoints& points) : points_(points) {
-  for (std::size_t i = 0; i < points.axes.size(); ++i)
+  for (std::size_t i = 0; i < points.axes.size() && !points.in_rows; ++i)
     if (points.axes[i].size() > 1) kept_ = i;
 }
 
@@ -75,12 +75,13 @@ void PointRequests::read(Request& r, std::size_t axis, Count value) const {
   const SweepAxis& a = points_.axes[axis];
   if (a.option() == nullptr)
     r.model = load_model(a.text(value));
-  else
+  else if (a.is_set(value))
     give(r, *a.option(), a.text(value));
 }
 
 Request PointRequests::start(std::size_t axis) const {
   if (axis > 0) return read_[axis - 1];
+  if (points_.base) return *points_.base;
   Request r;
   r.parts = points_.command->parts;
   return r;
@@ -191,6 +192,19 @@ json::Value PointAnswers::serving_json(Request r) {
 json::Value PointAnswers::answer(Count point) {
   Request r = requests_.request(points_.at(point));
   return question_ == nullptr ? serving_json(std::move(r)) : report_json(llmcalc::answer(*question_, r));
+}
+
+json::Value first_answer(const SweepPoints& points, const Runner& runner) {
+  constexpr Count most = 1000;
+  PointAnswers answers(points, {}, runner);
+  for (Count i = 0; i < std::min(most, points.size()) && !runner.stopped(); ++i) {
+    try {
+      return answers.answer(i);
+    } catch (const InputError&) {
+    } catch (const Overflow&) {
+    }
+  }
+  return {};
 }
 
 std::vector<std::string> sweep_header(const SweepPoints& points, const std::vector<std::string>& columns) {

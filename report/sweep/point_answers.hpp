@@ -59,6 +59,9 @@ class PointAnswers {
   bool stopped_ = false;
 };
 
+/// The answer of the first possible point, among the first 1000 points; null if all of these are impossible.
+json::Value first_answer(const SweepPoints& points, const Runner& runner);
+
 /// Names of a row's cells.
 std::vector<std::string> sweep_header(const SweepPoints& points, const std::vector<std::string>& columns);
 

@@ -58,7 +58,7 @@ void try_value(const SweepPoints& points, const ModelCard& model, const SweepAxi
   Request r;
   r.model = model;
   r.parts = points.command->parts;
-  give(r, *axis.option(), axis.text(index));
+  if (axis.is_set(index)) give(r, *axis.option(), axis.text(index));
 }
 
 /// The error message for a value that is invalid for every model; empty if any model accepts it.
@@ -86,19 +86,76 @@ void check_axis(const SweepPoints& points, const std::vector<ModelCard>& models,
   }
 }
 
+}  // namespace
+
+SweepAxis::SweepAxis(const Option* option, std::string_view text) : option_(option) {
+  const std::vector<std::string> items = split(text, option != nullptr && option->lists ? ';' : ',');
+  swept_ = items.size() > 1;
+  for (const std::string& item : items) {
+    auto range = option == nullptr || has_names(option) ? std::nullopt : read_range(item, flag());
+    swept_ = swept_ || range;
+    size_ = add(size_, range ? range->size : 1);
+    items_.push_back({.text = item, .range = range, .end = size_});
+  }
+}
+
+SweepAxis::SweepAxis(const Option* option, std::vector<Given> values) : option_(option), swept_(true) {
+  for (auto& [cell, text] : values) {
+    items_.push_back({.text = text.value_or(""), .end = ++size_, .cell = std::move(cell), .is_set = text.has_value()});
+  }
+}
+
+const SweepAxis::Item& SweepAxis::item(Count index) const {
+  return *std::upper_bound(items_.begin(), items_.end(), index, [](Count at, const Item& i) { return at < i.end; });
+}
+
+bool SweepAxis::is_set(Count index) const { return item(index).is_set; }
+
+std::string SweepAxis::text(Count index) const {
+  const Item& i = item(index);
+  return i.range ? i.range->text(index - (i.end - i.range->size)) : i.text;
+}
+
+json::Value SweepAxis::cell(Count index) const {
+  if (const auto& given = item(index).cell) return *given;
+  std::string text = this->text(index);
+  const auto number = has_names(option_) ? std::nullopt : number_in(text);
+  return number ? *number : json::Value(std::move(text));
+}
+
+Count SweepPoints::size() const {
+  if (in_rows) return axes.empty() ? 0 : axes[0].size();
+  Int128 n = 1;
+  for (const SweepAxis& axis : axes) {
+    n *= static_cast<Int128>(axis.size());
+    if (n > Int128{1} << 100U) break;
+  }
+  if (n <= limit) return static_cast<Count>(n);
+  throw InputError(fmt::format("the sweep has {} points, more than 10^9; shorten the lists, or split the sweep",
+                               n > Int128{1} << 100U ? "over 10^30" : exact_text(Flops{n})));
+}
+
+std::vector<Count> SweepPoints::at(Count point) const {
+  if (in_rows) return std::vector<Count>(axes.size(), point);
+  std::vector<Count> all(axes.size());
+  for (std::size_t i = axes.size(); i-- > 0; point /= axes[i].size()) all[i] = point % axes[i].size();
+  return all;
+}
+
 void check_values(const SweepPoints& points) {
   std::vector<ModelCard> models;
-  for (Count i = 0; i < points.axes[0].size(); ++i) models.push_back(load_model(points.axes[0].text(i)));
+  if (points.base) models.push_back(points.base->model);
+  for (const SweepAxis& axis : points.axes)
+    for (Count i = 0; axis.option() == nullptr && i < std::min(axis.size(), checked); ++i)
+      models.push_back(load_model(axis.text(i)));
   for (const SweepAxis& axis : points.axes)
     if (axis.option() != nullptr) check_axis(points, models, axis);
 }
 
 // ---- Options
 
-constexpr std::array without_rows{"--require-fit", "--stages", "--ops"};
-
-/// Throws InputError for an option that the command does not accept, or for one that does not affect the rows.
-void check_option(const Command& command, const Option& o) {
+void check_swept_option(const Command& command, const Option& o) {
+  constexpr std::array without_rows{"--require-fit", "--stages", "--ops", "--emit"};
   if (std::find(without_rows.begin(), without_rows.end(), o.flag) != without_rows.end())
     throw InputError(fmt::format("{} has no effect on the rows of a sweep; omit it", o.flag));
   if ((o.parts & command.parts) == 0)
@@ -113,63 +170,21 @@ void check_hardware_given(const Arguments& arguments, const Command& command) {
       fmt::format("'llmcalc {}' needs --hardware HW; 'llmcalc list hardware' lists the presets", command.name));
 }
 
-const Command& swept_command(const std::string& name) {
+const Command& swept_command(const std::string& name, std::string_view where) {
   const std::vector<std::string> known = swept_commands();
   if (std::find(known.begin(), known.end(), name) != known.end()) return *answered_command(name);
-  throw InputError(fmt::format("'llmcalc sweep': expected {}, got {}{}",
-                               one_of(fmt::format("{}", fmt::join(known, "|"))), in_quotes(name),
-                               suggestion(name, known)));
-}
-
-}  // namespace
-
-SweepAxis::SweepAxis(const Option* option, std::string_view text) : option_(option) {
-  const std::vector<std::string> items = split(text, option != nullptr && option->lists ? ';' : ',');
-  swept_ = items.size() > 1;
-  for (const std::string& item : items) {
-    auto range = option == nullptr || has_names(option) ? std::nullopt : read_range(item, flag());
-    swept_ = swept_ || range;
-    size_ = add(size_, range ? range->size : 1);
-    items_.push_back({item, range, size_});
-  }
-}
-
-std::string SweepAxis::text(Count index) const {
-  const auto item = std::find_if(items_.begin(), items_.end(), [&](const Item& i) { return index < i.end; });
-  return item->range ? item->range->text(index - (item->end - item->range->size)) : item->text;
-}
-
-json::Value SweepAxis::cell(Count index) const {
-  std::string text = this->text(index);
-  const auto number = has_names(option_) ? std::nullopt : number_in(text);
-  return number ? *number : json::Value(std::move(text));
-}
-
-Count SweepPoints::size() const {
-  Int128 n = 1;
-  for (const SweepAxis& axis : axes) {
-    n *= static_cast<Int128>(axis.size());
-    if (n > Int128{1} << 100U) break;
-  }
-  if (n <= limit) return static_cast<Count>(n);
-  throw InputError(fmt::format("the sweep has {} points, more than 10^9; shorten the lists, or split the sweep",
-                               n > Int128{1} << 100U ? "over 10^30" : exact_text(Flops{n})));
-}
-
-std::vector<Count> SweepPoints::at(Count point) const {
-  std::vector<Count> all(axes.size());
-  for (std::size_t i = axes.size(); i-- > 0; point /= axes[i].size()) all[i] = point % axes[i].size();
-  return all;
+  throw InputError(fmt::format("{}: expected {}, got {}{}", where, one_of(fmt::format("{}", fmt::join(known, "|"))),
+                               in_quotes(name), suggestion(name, known)));
 }
 
 std::vector<std::string> swept_commands() { return {"params", "memory", "flops", "train", "infer", "report", "serve"}; }
 
 SweepPoints read_points(const Arguments& arguments) {
-  SweepPoints points{.command = &swept_command(arguments.word("COMMAND")), .axes = {}};
+  SweepPoints points{.command = &swept_command(arguments.word("COMMAND"), "'llmcalc sweep'"), .axes = {}};
   points.axes.emplace_back(nullptr, arguments.word("MODEL"));
   for (const auto& [option, text] : arguments.options_given()) {
     if (option->parts == 0 || option->parts == part::files) continue;  // options of sweep itself
-    check_option(*points.command, *option);
+    check_swept_option(*points.command, *option);
     points.axes.emplace_back(option, option->value.empty() ? "" : text);
   }
   check_hardware_given(arguments, *points.command);
