@@ -61,14 +61,11 @@ int print_help(const Command& c, bool all) {
 
 /// Returns the command whose help is shown: 'plan train' and 'plan serve' become separate commands; any other command
 /// is unchanged.
-Command part_of_plan(Command c, Args args) {
+Command part_of_plan(const Command& c, Args args) {
   if (c.name != plan_command.name) return c;
   const auto is_typed = [&](const char* word) { return std::find(args.begin(), args.end(), word) != args.end(); };
   for (const PlanKind& kind : plan_kinds)
-    if (is_typed(kind.word)) {
-      c.name = kind.name, c.arguments = "MODEL --hardware HW", c.words = c.words.subspan(1);
-      c.about = kind.about, c.examples = kind.examples, c.parts = kind.parts, c.own = kind.own;
-    }
+    if (is_typed(kind.word)) return command_of(kind);
   return c;
 }
 

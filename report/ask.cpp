@@ -8,6 +8,7 @@
 
 #include "calc/units.hpp"
 #include "report/commands/arguments.hpp"
+#include "report/commands/asked.hpp"
 #include "report/compare.hpp"
 #include "report/render/render.hpp"
 #include "text/error.hpp"
@@ -29,8 +30,8 @@ void refuse_unknown_keys(const json::Value& request) {
 
 const Command& command_called(const std::string& name) {
   if (const Command* c = answered_command(name)) return *c;
-  std::vector<std::string> known{"compare"};
-  for (const Command& c : answered_commands()) known.emplace_back(c.name);
+  std::vector<std::string> known;
+  for (const Command& c : asked_commands()) known.emplace_back(c.name);
   throw InputError(fmt::format("\"command\": unknown command {}{}", in_quotes(name), suggestion(name, known)));
 }
 

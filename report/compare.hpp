@@ -2,12 +2,19 @@
 /// Compares reports and breaks down their differences.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/report.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
+
+/// The command in help and documentation.
+inline constexpr std::string_view compare_summary = "compare plans, models or devices";
+inline constexpr std::string_view compare_about =
+    "Shows reports of the same command side by side and breaks down the differences between them. A plan search (plan "
+    "train) is represented by its best plan.";
 
 /// A report as JSON, with a label: a file name, or the options in which it differs.
 struct Side {

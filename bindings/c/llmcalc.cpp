@@ -44,7 +44,8 @@ char* answered(const char* request, const Answer& answer) noexcept {
 }  // namespace
 
 char* llmcalc_ask(const char* request) {
-  return answered(request, [](const char* text, auto& runner) { return llmcalc::ask_text(std::string_view(text), runner); });
+  return answered(request,
+                  [](const char* text, auto& runner) { return llmcalc::ask_text(std::string_view(text), runner); });
 }
 
 char* llmcalc_ask_many(const char* requests) {

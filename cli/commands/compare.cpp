@@ -149,10 +149,8 @@ constexpr std::array compare_options{
 const Command compare_command{
     .name = "compare",
     .arguments = "[A.json B.json ...]",
-    .summary = "compare plans, models or devices",
-    .about =
-        "Shows reports of the same command side by side and breaks down the differences between them. A plan "
-        "search (plan train) is represented by its best plan.",
+    .summary = compare_summary,
+    .about = compare_about,
     .examples =
         "  llmcalc compare one.json other.json\n"
         "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"

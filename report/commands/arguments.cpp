@@ -334,8 +334,6 @@ void Arguments::read_option(Request& r, const Given& g) const {
 
 namespace {
 
-std::string key_of(const Word& w) { return w.key.empty() ? lower(w.name) : std::string(w.key); }
-
 /// Whether a key names the option: "bandwidth", or with its unit "bandwidth_bytes_per_s".
 bool names(std::string_view key, const Option& o) {
   const std::string own = o.key();

@@ -7,6 +7,7 @@
 #include "report/commands/questions.hpp"
 #include "report/render/html.hpp"
 #include "report/render/render.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 
@@ -23,6 +24,8 @@ std::string text_of(const Output& output, const Screen& screen) {
   if (screen.style == Style::html) return preformatted_html(page->text({.columns = screen.columns}));
   return screen.style == Style::json && !page->verbatim ? dump(page->json) : page->text(screen);
 }
+
+std::string key_of(const Word& w) { return w.key.empty() ? lower(w.name) : std::string(w.key); }
 
 std::string invocation(const Command& c) {
   return c.name.empty() ? std::string(c.program) : fmt::format("{} {}", c.program, c.name);

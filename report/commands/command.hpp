@@ -60,6 +60,9 @@ struct Command {
   int (*run)(const Arguments&) = nullptr;  ///< used instead of answer() by commands with files, kernels or a terminal
 };
 
+/// The word's key in requests.
+std::string key_of(const Word& w);
+
 /// The typed form of a command: "llmcalc train".
 std::string invocation(const Command& c);
 

@@ -81,6 +81,13 @@ const std::array<PlanKind, 2> plan_kinds{
     PlanKind{"train", "plan train", about_train, train_examples, plan_train_parts, plan_options},
     PlanKind{"serve", "plan serve", about_serve, serve_examples, plan_serve_parts, serve_plan_options}};
 
+Command command_of(const PlanKind& kind) {
+  Command c = plan_command;
+  c.name = kind.name, c.arguments = "MODEL --hardware HW", c.words = c.words.subspan(1);
+  c.about = kind.about, c.examples = kind.examples, c.parts = kind.parts, c.own = kind.own;
+  return c;
+}
+
 const Command plan_command{
     .name = "plan",
     .arguments = "train|serve MODEL",

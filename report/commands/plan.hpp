@@ -22,6 +22,8 @@ struct PlanKind {
   std::span<const Option> own;
 };
 extern const std::array<PlanKind, 2> plan_kinds;
+/// The subcommand as a separate command.
+Command command_of(const PlanKind& kind);
 
 /// The best layouts for a training run.
 Output plan_train(const Arguments& arguments, Runner& runner);

@@ -130,7 +130,14 @@ Int128 wide_in(const json::Value& value) {
   return number;
 }
 
+/// Whether a string is its own JSON text.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
 std::string scalar_json(const json::Value& v) {
+  if (v.is_number_integer() && !v.is_number_unsigned()) return std::to_string(v.get<std::int64_t>());
+  if (v.is_string() && is_plain(v.get_ref<const std::string&>())) return '"' + v.get_ref<const std::string&>() + '"';
   return v.is_binary() ? digits(wide_in(v)) : v.dump(-1, ' ', false, json::Value::error_handler_t::replace);
 }
 
@@ -155,7 +162,7 @@ void append_json(const json::Value& v, std::size_t indent, std::string& out) {
   bool first = true;
   for (const auto& [key, part] : v.items()) {
     out += (std::exchange(first, false) ? "" : ",") + line;
-    if (v.is_object()) out += scalar_json(key) + ": ";
+    if (v.is_object()) out.append(is_plain(key) ? '"' + key + '"' : scalar_json(key)).append(": ");
     append_json(part, indent + 2, out);
     if (const std::string exact = v.is_object() ? exact_digits(part) : ""; !exact.empty())
       out += fmt::format(",{}{}: \"{}\"", line, scalar_json(key + std::string(exact_text_ending)), exact);

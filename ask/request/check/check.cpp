@@ -103,6 +103,7 @@ void check_links(const Request& r) {
 
 /// Every device of a machine must have a peak in the plan's format.
 void check_peaks(const Request& r) {
+  if (r.machine.empty()) return check_peak(r);
   Request one = r;
   for (Count i = 0; i < std::max<Count>(1, static_cast<Count>(r.machine.size())); ++i) {
     one.hardware = card_of_stage(r, i);

@@ -1,0 +1,43 @@
+# The stubs of the package: these lines, and classes and functions that the build adds from the tables of the program.
+from os import PathLike
+from typing import Any, Dict, Iterable, List, Literal, Mapping, Optional, Sequence, Union
+
+__version__: str
+
+# A preset's name, the content of a config.json or model file, or the path of one.
+Model = Union[str, Mapping[str, Any], PathLike[str]]
+# A preset's name, several joined by "+", the content of a hardware file, or its path.
+Hardware = Union[str, Mapping[str, Any], PathLike[str]]
+# A number in base units, or text as on the command line: "8k", "500ms", "1T".
+Input = Union[int, float, str, Mapping[str, Any], Sequence[Any]]
+
+class InputError(ValueError):
+    key: Optional[str]
+
+class Section:
+    def to_dict(self) -> Dict[str, Any]: ...
+    def get(self, path: str, default: Any = ...) -> Any: ...
+    def __contains__(self, path: object) -> bool: ...
+    def __getitem__(self, path: str) -> Any: ...
+    def __getattr__(self, name: str) -> Any: ...
+
+class _Answer(Section):
+    @property
+    def request(self) -> Dict[str, Any]: ...
+    def json(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def _repr_markdown_(self) -> str: ...
+
+def ask(request: Mapping[str, Any]) -> Answer: ...
+def ask_json(request: str) -> str: ...
+def ask_many(requests: Iterable[Union[Answer, Mapping[str, Any]]]) -> List[Union[Answer, InputError]]: ...
+def sweep(
+    command: str,
+    model: Union[Model, Iterable[str], None] = ...,
+    *,
+    hardware: Union[Hardware, Iterable[str], None] = ...,
+    fields: Union[str, Iterable[str], None] = ...,
+    points: Any = ...,
+    ranges: Optional[Mapping[str, Any]] = ...,
+    **inputs: Any,
+) -> List[Dict[str, Any]]: ...
