@@ -109,11 +109,12 @@ std::string printed_answer(const json::Value& request, Runner& runner) {
 
 // ---- Errors
 
-/// The input key at the start of a sentence; empty if the sentence starts with another word.
+/// The input key at the start of a sentence ('"inputs", "tp": ...'); empty if the sentence starts with another word.
 std::string key_in(std::string_view sentence) {
-  const std::string_view first = sentence.substr(0, sentence.find_first_of(" :"));
-  if (first.size() > 2 && first.front() == '"') return std::string(first.substr(1, first.size() - 2));
-  const Option* o = find_option(first);
+  for (const std::string_view of_inputs : {"\"inputs\", \"", "\"inputs\": \""})
+    if (sentence.starts_with(of_inputs)) sentence.remove_prefix(of_inputs.size() - 1);
+  if (sentence.starts_with('"')) return std::string(sentence.substr(1, sentence.find('"', 1) - 1));
+  const Option* o = find_option(sentence.substr(0, sentence.find_first_of(" :")));
   return o == nullptr ? "" : o->key();
 }
 

@@ -38,23 +38,27 @@ std::string input_type(const Option& o) {
   return choices.empty() ? "Input" : choices;
 }
 
-Parameter parameter_of(const Word& w) {
-  const std::string key = key_of(w);
-  const bool is_model = w.name == "MODEL" || w.name == "CONFIG";
-  return {.key = is_model ? "model" : key,
-          .type = is_model       ? "Model"
-                  : w.repeats    ? "Union[Answer, Mapping[str, Any]]"
-                  : key == "log" ? "Union[str, PathLike[str]]"
-                                 : "str",
+std::string word_type(const Word& w, bool compares) {
+  if (w.name == "MODEL" || w.name == "CONFIG") return "Model";
+  if (compares) return "Union[Answer, Mapping[str, Any]]";
+  const std::string choices = choice_type(w.name);
+  if (!choices.empty()) return choices;
+  return w.name == "LOG" ? "Union[str, PathLike[str]]" : "str";
+}
+
+/// `compares`: whether the words are requests, any number of them.
+Parameter parameter_of(const Word& w, bool compares) {
+  return {.key = w.name == "CONFIG" ? "model" : key_of(w),
+          .type = word_type(w, compares),
           .help = std::string(w.help),
           .is_word = true,
           .required = w.required,
-          .repeats = w.repeats};
+          .repeats = compares};
 }
 
 std::vector<Parameter> parameters_of(const Command& c) {
   std::vector<Parameter> all;
-  for (const Word& w : c.words) all.push_back(parameter_of(w));
+  for (const Word& w : c.words) all.push_back(parameter_of(w, c.answer == nullptr));
   for (const Option* o : asked_options(c)) {
     const std::string value = o->flag.starts_with("--no-") ? "False: "
                               : o->value.empty()           ? ""
