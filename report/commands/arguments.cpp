@@ -254,10 +254,30 @@ void Arguments::apply(Request& r) const { apply(r, command_.parts); }
 
 void Arguments::apply(Request& r, Parts parts) const {
   r.parts = parts;
-  const bool lists_defaults = json_ && !r.searches_layouts;
-  read_options(r, lists_defaults ? chosen_inputs(r) : std::vector<bool>(given_.size(), true));
+  if (json_ && !r.searches_layouts && lists_defaults(r)) {
+    read_options(r, chosen_inputs(r));
+  } else {
+    read_options(r, std::vector<bool>(given_.size(), true));
+  }
   settle(r);
   refuse_ignored(r);
+}
+
+/// Whether the inputs are those of an answer, which lists every value in effect, or contain defaults that an explicit
+/// request may not set.
+bool Arguments::lists_defaults(Request r) const {
+  try {
+    read_options(r, std::vector<bool>(given_.size(), true));
+    settle(r);
+    refuse_ignored(r);
+  } catch (const InputError&) {
+    return true;
+  }
+  const auto is_listed = [&](const Option& o) {
+    return !r.has(o.parts) || o.field.effective == nullptr || has(o.flag) || o.field.effective(r).is_null();
+  };
+  const std::span<const Option> all = options();
+  return std::all_of(all.begin(), all.end(), is_listed);
 }
 
 Request Arguments::unsettled(std::span<const Option* const> besides) const {

@@ -97,6 +97,7 @@ class Arguments {
   [[noreturn]] void refuse_unknown(std::string_view flag) const;
   void read_options(Request& r, const std::vector<bool>& chosen) const;
   void read_option(Request& r, const Given& g) const;
+  bool lists_defaults(Request r) const;
   std::vector<bool> chosen_inputs(const Request& start) const;
 
   const Command& command_;
