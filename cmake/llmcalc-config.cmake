@@ -1,8 +1,13 @@
 # find_package(llmcalc): llmcalc::calc, llmcalc::presets and llmcalc::report.
 # find_package(llmcalc COMPONENTS calc): the engine only, which needs no other package.
+# find_package(llmcalc COMPONENTS c): llmcalc::c, the C library, which needs no other package.
 include(${CMAKE_CURRENT_LIST_DIR}/llmcalc-calc.cmake)
 set(llmcalc_calc_FOUND TRUE)
-if(NOT "${llmcalc_FIND_COMPONENTS}" STREQUAL "calc" AND EXISTS ${CMAKE_CURRENT_LIST_DIR}/llmcalc-edge.cmake)
+if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/../../libllmcalc.so.0)
+  include(${CMAKE_CURRENT_LIST_DIR}/llmcalc-c.cmake)
+  set(llmcalc_c_FOUND TRUE)
+endif()
+if(NOT "${llmcalc_FIND_COMPONENTS}" MATCHES "^(calc|c)$" AND EXISTS ${CMAKE_CURRENT_LIST_DIR}/llmcalc-edge.cmake)
   include(CMakeFindDependencyMacro)
   find_dependency(fmt)
   find_dependency(nlohmann_json)
