@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import pickle
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -262,6 +264,19 @@ class Sweeps(unittest.TestCase):
         refused("no effect on the rows", "train", "gpt2", hardware="h100", tp=[1], ops=True)
         refused("points replace lists", "train", "gpt2", hardware="h100", tp=[1], points=[{"tp": 1}])
         self.assertEqual(llmcalc.sweep("train", "gpt2", hardware="h100", points=[]), [])
+
+
+class Documentation(unittest.TestCase):
+    def test_the_outputs_on_the_page_are_real(self):
+        root = pathlib.Path(__file__).parents[2]
+        page = (root / "docs" / "python.md").read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "python.md"
+            copy.write_text(page, encoding="utf-8")
+            package = os.path.dirname(os.path.dirname(os.path.abspath(llmcalc.__file__)))
+            subprocess.run([sys.executable, root / "scripts" / "python-page", copy], check=True,
+                           env={**os.environ, "PYTHONPATH": package})
+            self.assertEqual(copy.read_text(encoding="utf-8"), page)
 
 
 if __name__ == "__main__":
