@@ -56,4 +56,4 @@ if(TARGET llmcalc-core)
 endif()
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program
-        FILES_MATCHING REGEX "/docs/[^/]*[.](md|svg|schema[.]json)$" REGEX "/docs/(examples|cases)/")
+        FILES_MATCHING REGEX "/docs/[^/]*[.](md|svg|ipynb|schema[.]json)$" REGEX "/docs/(examples|cases)/")

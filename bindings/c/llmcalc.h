@@ -5,8 +5,9 @@
  *   llmcalc_free(answer);
  *
  * A request is {"command", "model", "hardware", "inputs", "style"}: docs/python.md has its keys. The answer has the
- * bytes of 'llmcalc COMMAND --json'. A mistake of any kind, such as a null pointer or text that is not JSON, is answered
- * with {"error": {"key", "message", "exit_code": 2}}; "key" is absent if the message begins with no input's name.
+ * bytes of 'llmcalc COMMAND --json'. A mistake of any kind, such as a null pointer or text that is not JSON, is
+ * answered with {"error": {"key", "message", "exit_code": 2}}; "key" is absent if the message begins with no input's
+ * name.
  *
  * Text is UTF-8 and ends with a zero byte. Functions may be called from several threads at once. They read no file that
  * a request names, write no file and read no environment variable.
