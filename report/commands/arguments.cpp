@@ -369,15 +369,23 @@ json::Value exact_input(const json::Value& inputs, const std::string& key) {
   return exact ? json::parse(text->get_ref<const std::string&>(), in_quotes(text_key)) : inputs.at(key);
 }
 
+bool names_model(const Word& w) { return w.name == "MODEL" || w.name == "CONFIG"; }
+
 /// Throws InputError unless the name is a preset; for requests that may not read files.
-void require_preset(std::span<const Builtin> presets, const std::string& name, const char* what) {
+void require_preset(std::span<const Builtin> presets, const std::string& name, const std::string& what) {
   if (find_meant(presets, name)) return;
   const std::vector<std::string> near = nearest(name, builtin_names(presets), 1);
   throw InputError(fmt::format("\"{}\": unknown preset {}{}; specify a preset or an object", what, in_quotes(name),
                                near.empty() ? "" : ", did you mean " + in_quotes(near[0]) + "?"));
 }
 
-bool several(std::string_view hardware) { return hardware == "any" || hardware.find(',') != std::string_view::npos; }
+/// Throws InputError unless each device of "h100,h200" or "rtx-3090+rtx-3060" is a preset, or the text is "any".
+void require_devices(const std::string& hardware, const std::string& key) {
+  if (hardware == "any") return;
+  std::istringstream names(hardware + ",");
+  for (std::string machine; std::getline(names, machine, ',');)
+    for (const std::string& one : device_names(machine)) require_preset(builtin_hardware(), one, key);
+}
 
 }  // namespace
 
@@ -408,6 +416,7 @@ void Arguments::add_input(const std::string& key, const json::Value& value) {
     if (words_.size() <= i) words_.resize(i + 1);
     if (!value.is_string()) throw InputError(fmt::format("\"inputs\", {}: expected a string", in_quotes(key)));
     words_[i] = value.get<std::string>();
+    if (files_ == Files::refused && names_model(w)) require_presets(nullptr, words_[i]);
     return;
   }
   for (const Option* o : options_of(command_)) {
@@ -415,7 +424,7 @@ void Arguments::add_input(const std::string& key, const json::Value& value) {
     if (!names(key, *o)) continue;
     const auto text = input_text(*o, value, "\"inputs\"");
     if (!text) return;
-    refuse_file(*o, *text);
+    if (files_ == Files::refused) require_presets(o, *text);
     given_.push_back({o, o->field.read == nullptr && !o->value.empty() ? chosen(*o, *text) : *text, value});
     return;
   }
@@ -424,22 +433,23 @@ void Arguments::add_input(const std::string& key, const json::Value& value) {
                                near.empty() ? "" : ", did you mean " + in_quotes(near[0]) + "?"));
 }
 
-void Arguments::refuse_file(const Option& o, const std::string& text) const {
-  if (files_ == Files::read) return;
-  if (takes_file(o)) throw InputError(fmt::format("{} takes a file, which a request cannot name; omit it", o.flag));
-  if (o.flag == "--software" && text != "none")
+void require_presets(const Option* o, const std::string& text) {
+  if (o == nullptr) return require_preset(builtin_models(), text, "model");
+  if (takes_file(*o)) throw InputError(fmt::format("{} takes a file, which a request cannot name; omit it", o->flag));
+  if (o->value == "HW" || o->value == "CPU") require_devices(text, o->key());
+  if (o->value == "MODEL") require_preset(builtin_models(), text, o->key());
+  if (o->flag == "--software" && text != "none")
     require_preset(builtin_software(), std::string(versioned(text).name), "software");
 }
 
 void Arguments::read_model(const json::Value& value) {
-  const auto at = std::find_if(command_.words.begin(), command_.words.end(),
-                               [](const Word& w) { return w.name == "MODEL" || w.name == "CONFIG"; });
+  const auto at = std::find_if(command_.words.begin(), command_.words.end(), names_model);
   if (at == command_.words.end()) throw InputError(fmt::format("{} takes no \"model\"", in_quotes(command_.name)));
   const auto place = static_cast<std::size_t>(at - command_.words.begin());
   words_.resize(std::max(words_.size(), place + 1));
   if (value.is_string()) {
     words_[place] = value.get<std::string>();
-    if (files_ == Files::refused) require_preset(builtin_models(), words_[place], "model");
+    if (files_ == Files::refused) require_presets(nullptr, words_[place]);
     return;
   }
   if (!value.is_object()) throw InputError("\"model\": expected a preset name or an object");
@@ -453,8 +463,7 @@ void Arguments::read_hardware(const json::Value& value) {
   if (!value.is_string() && !value.is_object()) throw InputError("\"hardware\": expected a preset name or an object");
   if (value.is_object()) hardware_ = read_hardware_file(value, "\"hardware\"");
   const std::string name = hardware_ ? hardware_->name : value.get<std::string>();
-  if (!hardware_ && files_ == Files::refused && !several(name))
-    for (const std::string& one : device_names(name)) require_preset(builtin_hardware(), one, "hardware");
+  if (!hardware_ && files_ == Files::refused) require_devices(name, "hardware");
   given_.push_back({o, name, value});
 }
 

@@ -22,6 +22,10 @@ using Args = std::span<const std::string>;
 /// Whether names in a request may be file paths.
 enum class Files : std::uint8_t { refused, read };
 
+/// Throws InputError unless the text, the value of an option (null: of MODEL), names presets wherever it may name
+/// files.
+void require_presets(const Option* o, const std::string& text);
+
 class Arguments {
  public:
   /// Reads arguments as typed. `all`: commands searched when an option belongs to another command.
@@ -87,7 +91,6 @@ class Arguments {
   void add_input(const std::string& key, const json::Value& value);
   void read_model(const json::Value& value);
   void read_hardware(const json::Value& value);
-  void refuse_file(const Option& o, const std::string& text) const;
   void take_launch();
   void take_model(const Launched& from);
   void take_options(const Launched& from);

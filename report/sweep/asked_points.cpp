@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "ask/request/inputs.hpp"
 #include "report/commands/arguments.hpp"
@@ -78,33 +77,25 @@ json::Value with_value(json::Value request, const std::string& key, const json::
   return request;
 }
 
-bool names_preset(const Option* o) { return o == nullptr || o->flag == "--hardware" || o->flag == "--software"; }
-
-/// Reads a value as a request does, which may name presets but no files.
-std::optional<std::string> text_of_value(const Command& command, const json::Value& base, const Option* option,
-                                         const std::string& key, const json::Value& value) {
-  if (option != nullptr && (takes_file(*option) || names_preset(option)))
-    Arguments(command, with_value(base, key, value), Files::refused);
-  if (option != nullptr) return input_text(*option, value, "\"points\"");
-  if (!value.is_string()) throw InputError("\"model\": expected the name of a preset in every point");
-  return Arguments(command, with_value(base, key, value), Files::refused).word("MODEL");
+/// Text of a value of an option (null: of MODEL), which may name presets but no files.
+std::optional<std::string> text_of_value(const Option* option, const json::Value& value) {
+  const bool names_preset = option == nullptr || option->value == "HW";
+  if (names_preset && !value.is_string())
+    throw InputError(fmt::format("{}: expected the name of a preset in every point",
+                                 in_quotes(option == nullptr ? "model" : option->key())));
+  const auto text =
+      option == nullptr ? std::optional(value.get<std::string>()) : input_text(*option, value, "\"points\"");
+  if (text) require_presets(option, *text);
+  return text;
 }
 
-SweepAxis axis_of(const Command& command, const json::Value& base, KeyValues column) {
+SweepAxis axis_of(const Command& command, KeyValues column) {
   const Option* option = option_called(command, column.key);
   if (option != nullptr) check_swept_option(command, *option);
-  std::map<std::string, std::optional<std::string>> read;  // texts of names, each read once
   std::vector<SweepAxis::Given> given;
   for (json::Value& value : column.values) {
-    const auto text = [&] { return text_of_value(command, base, option, column.key, value); };
-    std::optional<std::string> one;
-    if (!names_preset(option))
-      one = text();
-    else if (const auto known = read.find(value.dump()); known != read.end())
-      one = known->second;
-    else
-      one = read.emplace(value.dump(), text()).first->second;
-    given.emplace_back(std::move(value), std::move(one));
+    auto text = text_of_value(option, value);
+    given.emplace_back(std::move(value), std::move(text));
   }
   return {option, std::move(given)};
 }
@@ -139,7 +130,7 @@ const Command& command_of_base(const json::Value& base) {
   return swept_command(name != base.end() && name->is_string() ? name->get<std::string>() : "", "\"command\"");
 }
 
-/// The requests's points without a check of their values.
+/// The request's points without a check of their values.
 SweepPoints points_of(const Command& command, json::Value base, std::vector<KeyValues> columns) {
   SweepPoints points{.command = &command, .axes = {}};
   for (const KeyValues& column : columns) base = with_value(base, column.key, column.values[0]);
@@ -148,7 +139,7 @@ SweepPoints points_of(const Command& command, json::Value base, std::vector<KeyV
   check_hardware_given(arguments, command);
   std::vector<const Option*> swept;
   for (KeyValues& column : columns) {
-    points.axes.push_back(axis_of(command, base, std::move(column)));
+    points.axes.push_back(axis_of(command, std::move(column)));
     swept.push_back(points.axes.back().option());
   }
   points.base = arguments.unsettled(swept);

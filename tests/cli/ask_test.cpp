@@ -117,3 +117,48 @@ TEST_CASE("the error for an invalid request is one sentence that names the key",
   CHECK(refused(R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"cp_method": "ulysses"}})")
             .starts_with("--cp-method has no effect without --cp"));
 }
+
+TEST_CASE("a request reads no file, whichever input names it", "[ask]") {
+  const std::string path = test::scratch() + "/secret.json";
+  test::write_file(path, "secret");
+  for (const char* request_text :
+       {R"({"command": "infer", "model": "gpt2", "hardware": "h100", "inputs": {"host": "PATH"}})",
+        R"({"command": "serve", "model": "gpt2", "hardware": "h100",
+            "inputs": {"rate": 1, "draft_tokens": 2, "draft_model": "PATH"}})",
+        R"({"command": "plan train", "model": "gpt2", "hardware": "h100,PATH", "inputs": {"gpus": 2}})",
+        R"({"command": "params", "inputs": {"model": "PATH"}})",
+        R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"software": "PATH"}})"}) {
+    std::string text = request_text;
+    text.replace(text.find("PATH"), 4, path);
+    CAPTURE(text);
+    CHECK(refused(text).find("unknown preset") != std::string::npos);
+  }
+}
+
+TEST_CASE("an input counts as typed, even if it equals a default", "[ask]") {
+  CHECK(printed(request(R"({"command": "memory", "model": "gpt2", "hardware": "h100",
+      "inputs": {"memory_utilization": 1}})")) == test::ask("memory gpt2 --hardware h100 --memory-utilization 1"));
+}
+
+TEST_CASE("a style other than JSON gives the short answer without command-line hints", "[ask]") {
+  const auto styled = [](const char* style) {
+    json::Value asked = request(R"({"command": "train", "model": "gpt2", "hardware": "h100"})");
+    asked["style"] = style;
+    return ask(asked)["text"].get<std::string>();
+  };
+  const std::string typed = test::llmcalc("train gpt2 --hardware h100").out;
+  CHECK(styled("text") == typed.substr(0, typed.find("more: ")));
+  CHECK(styled("markdown") == test::llmcalc("train gpt2 --hardware h100 --markdown").out);
+  CHECK(styled("html").starts_with("<div"));
+  CHECK(refused(R"({"command": "params", "model": "gpt2", "style": "pdf"})") ==
+        "\"style\": expected json, text, markdown or html, got \"pdf\"");
+  CHECK(ask(request(R"({"command": "params", "model": "gpt2", "style": "json"})")) ==
+        ask(request(R"({"command": "params", "model": "gpt2"})")));
+}
+
+TEST_CASE("the key of an error is the input inside \"inputs\"", "[ask]") {
+  const auto key = [](const char* text) { return ask(request(text))["error"]["key"]; };
+  CHECK(key(R"({"command": "params", "model": "gpt2", "inputs": {"sequence": 5}})") == "sequence");
+  CHECK(key(R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"sp": 3}})") == "sp");
+  CHECK(key(R"({"command": "params", "model": "gpt2", "inputs": []})") == "inputs");
+}
