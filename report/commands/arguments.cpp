@@ -254,30 +254,33 @@ void Arguments::apply(Request& r) const { apply(r, command_.parts); }
 
 void Arguments::apply(Request& r, Parts parts) const {
   r.parts = parts;
-  if (json_ && !r.searches_layouts && lists_defaults(r)) {
-    read_options(r, chosen_inputs(r));
-  } else {
-    read_options(r, std::vector<bool>(given_.size(), true));
+  const bool may_list_defaults = json_ && !r.searches_layouts;
+  std::optional<Request> typed = may_list_defaults ? settled_as_typed(r) : std::nullopt;
+  if (typed) {
+    r = *std::move(typed);
+    return;
   }
+  read_options(r, may_list_defaults ? chosen_inputs(r) : std::vector<bool>(given_.size(), true));
   settle(r);
   refuse_ignored(r);
 }
 
-/// Whether the inputs are those of an answer, which lists every value in effect, or contain defaults that an explicit
-/// request may not set.
-bool Arguments::lists_defaults(Request r) const {
+/// The request with every input as typed. Absent if the inputs are those of an answer, which lists every value in
+/// effect, or contain a default that no request may set.
+std::optional<Request> Arguments::settled_as_typed(Request r) const {
   try {
     read_options(r, std::vector<bool>(given_.size(), true));
     settle(r);
     refuse_ignored(r);
   } catch (const InputError&) {
-    return true;
+    return std::nullopt;
   }
   const auto is_listed = [&](const Option& o) {
-    return !r.has(o.parts) || o.field.effective == nullptr || has(o.flag) || o.field.effective(r).is_null();
+    return !r.has(o.parts) || o.field.effective == nullptr || has(o.flag) ||
+           std::find(off_.begin(), off_.end(), &o) != off_.end() || o.field.effective(r).is_null();
   };
   const std::span<const Option> all = options();
-  return std::all_of(all.begin(), all.end(), is_listed);
+  return std::all_of(all.begin(), all.end(), is_listed) ? std::nullopt : std::optional(std::move(r));
 }
 
 Request Arguments::unsettled(std::span<const Option* const> besides) const {
@@ -423,7 +426,7 @@ void Arguments::add_input(const std::string& key, const json::Value& value) {
     known.push_back(o->key());
     if (!names(key, *o)) continue;
     const auto text = input_text(*o, value, "\"inputs\"");
-    if (!text) return;
+    if (!text) return off_.push_back(o);
     if (files_ == Files::refused) require_presets(o, *text);
     given_.push_back({o, o->field.read == nullptr && !o->value.empty() ? chosen(*o, *text) : *text, value});
     return;

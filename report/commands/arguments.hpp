@@ -100,7 +100,7 @@ class Arguments {
   [[noreturn]] void refuse_unknown(std::string_view flag) const;
   void read_options(Request& r, const std::vector<bool>& chosen) const;
   void read_option(Request& r, const Given& g) const;
-  bool lists_defaults(Request r) const;
+  std::optional<Request> settled_as_typed(Request r) const;
   std::vector<bool> chosen_inputs(const Request& start) const;
 
   const Command& command_;
@@ -108,6 +108,7 @@ class Arguments {
   std::vector<std::string> typed_;
   std::vector<std::string> words_;
   std::vector<Given> given_;
+  std::vector<const Option*> off_;  ///< flags that a JSON request sets to false
   bool json_ = false;
   Files files_ = Files::read;
   std::optional<ModelCard> model_;
