@@ -7,10 +7,11 @@
 /// "inputs" may contain "from", a launch command, and "emit", a stack; with "emit" the answer is {"stack", "launch":
 /// text}. "command" may be two words ("plan train"). Keys under "inputs" are those in the option table and the
 /// positional arguments: "quantity" for explain, "operation" for collective, "kind" for list, "name" for show, "log"
-/// for diagnose (the text of the log). "style": "text", "markdown" or "html" instead of the default "json" makes the
-/// answer {"text": the answer as the command prints it without --full}. compare takes "sides": [request, ...]. Quantities are numbers in base units or
-/// text as typed; unknown keys are rejected. "command", the names of model and hardware, and "inputs" of an answer
-/// form a request that reproduces it. Remedies name --gpus if the answered request had --dp.
+/// for diagnose (the text of the log). compare takes "sides": [request, ...]. Quantities are numbers in base units or
+/// text as typed; unknown keys and paths of files are rejected. "style": "text", "markdown" or "html", instead of the
+/// default "json", makes the answer {"text": the short answer}. "command", the names of model and hardware, and
+/// "inputs" of an answer form a request that reproduces it; inputs that do not list every value in effect count as
+/// typed.
 
 #include <string>
 #include <string_view>

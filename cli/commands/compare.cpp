@@ -146,21 +146,20 @@ constexpr std::array compare_options{
 
 }  // namespace
 
-const Command compare_command{
-    .name = "compare",
-    .arguments = "[A.json B.json ...]",
-    .summary = compare_summary,
-    .about = compare_about,
-    .examples =
-        "  llmcalc compare one.json other.json\n"
-        "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
-        "  llmcalc compare --of 'infer gpt2 --hardware h200' --vs '--tp 2' --vs '--tp 4'\n"
-        "  llmcalc compare --of 'train gpt2 --hardware h100' --vs 'llama-3.1-8b --dp 8'\n"
-        "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--tp 2'\n"
-        "  llmcalc compare --software vllm@0.10 vllm@0.19",
-    .words = compare_words,
-    .own = compare_options,
-    .parts = part::styles | part::full | part::records,
-    .run = run_compare};
+const Command compare_command{.name = "compare",
+                              .arguments = "[A.json B.json ...]",
+                              .summary = compare_summary,
+                              .about = compare_about,
+                              .examples =
+                                  "  llmcalc compare one.json other.json\n"
+                                  "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
+                                  "  llmcalc compare --of 'infer gpt2 --hardware h200' --vs '--tp 2' --vs '--tp 4'\n"
+                                  "  llmcalc compare --of 'train gpt2 --hardware h100' --vs 'llama-3.1-8b --dp 8'\n"
+                                  "  llmcalc compare --of 'plan train gpt2 --hardware h100 --gpus 8' --vs '--tp 2'\n"
+                                  "  llmcalc compare --software vllm@0.10 vllm@0.19",
+                              .words = compare_words,
+                              .own = compare_options,
+                              .parts = part::styles | part::full | part::records,
+                              .run = run_compare};
 
 }  // namespace llmcalc
