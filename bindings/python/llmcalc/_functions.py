@@ -50,7 +50,7 @@ def function(name, command, required, optional, inputs, doc):
 
     def run(*args, **given):
         if len(args) > len(words):
-            raise TypeError(f"{name}() takes at most {len(words)} arguments by position, got {len(args)}")
+            raise TypeError(f"{name}() takes at most {len(words)} arguments by position, got {len(args)}; pass options by name")
         inputs = {_without_underscore(key): value for key, value in given.items()}
         for word, value in zip(words, args):
             if word in inputs:

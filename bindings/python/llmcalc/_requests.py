@@ -27,13 +27,14 @@ def json_text(request):
 def card(value, key):
     """A model or device: a name or dictionary unchanged, a file's content for a path to JSON or its folder."""
     is_path = isinstance(value, os.PathLike) or (isinstance(value, str) and (os.sep in value or value.endswith(".json")))
-    if not is_path or (isinstance(value, str) and not os.path.exists(value) and not value.endswith(".json")):
+    if not is_path or (isinstance(value, str) and not os.path.exists(os.path.expanduser(value)) and not value.endswith(".json")):
         return value
-    path = os.path.join(value, "config.json") if os.path.isdir(value) else value
+    path = os.path.expanduser(value)
+    path = os.path.join(path, "config.json") if os.path.isdir(path) else path
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file, parse_constant=lambda name: None)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot read {os.fspath(path)!r}: {error}; pass a JSON file", key) from None
 
 
