@@ -54,21 +54,6 @@ const plot::ChartKind& kind_called(const std::string& text) {
       fmt::format("--plot: expected {}, got {}{}", kinds_text(), in_quotes(text), suggestion(text, known)));
 }
 
-void check_pictures(const Arguments& arguments) {
-  if (arguments.has("--plot")) kind_called(arguments.text("--plot"));
-  if (arguments.has("--out") && !arguments.has("--plot"))
-    throw InputError("--out has no effect without --plot; add --plot KIND");
-  const bool force = arguments.has("--force");
-  if (arguments.has("--html"))
-    check_out({arguments.text("--html"), "--html", "a page",
-               [](const std::string& path) { return begins_with(path, html_begin); }},
-              force);
-  if (arguments.has("--out"))
-    check_out({arguments.text("--out"), "--out", "a chart",
-               [](const std::string& path) { return begins_with(path, svg_begin); }},
-              force);
-}
-
 /// Slots of a pipeline are drawn up to this number.
 constexpr double most_slots = 6000;
 
@@ -81,8 +66,8 @@ std::string trace_of(const Command& command, const Arguments& arguments, const j
   return command.answer(arguments.with_flag("--trace"), runner).trace;
 }
 
-std::string command_line(const Command& command, const Arguments& arguments) {
-  std::string line = invocation(command);
+std::string command_line(const Arguments& arguments) {
+  std::string line = invocation(arguments.command());
   for (const std::string& word : arguments.typed())
     line += word.find_first_of(" '\"$") == std::string::npos ? " " + word : " '" + word + "'";
   return line;
@@ -124,7 +109,34 @@ Output complete_answer(const Command& command, const Arguments& arguments, Runne
   }
 }
 
+/// Writes the page and draws the chart that the arguments ask for.
+void write_pictures(const Report& report, const std::string& trace, const Arguments& arguments) {
+  const json::Value numbers = report_json(report);
+  const std::vector<plot::Chart> charts = all_charts(numbers, labels_of(report), trace);
+  if (arguments.has("--html"))
+    write_file(arguments.text("--html"), page_text({.report = report,
+                                                    .charts = charts,
+                                                    .explanations = explanations_of(numbers),
+                                                    .command = command_line(arguments)}));
+  if (arguments.has("--plot")) draw_chart(arguments, charts);
+}
+
 }  // namespace
+
+void check_pictures(const Arguments& arguments) {
+  if (arguments.has("--plot")) kind_called(arguments.text("--plot"));
+  if (arguments.has("--out") && !arguments.has("--plot"))
+    throw InputError("--out has no effect without --plot; add --plot KIND");
+  const bool force = arguments.has("--force");
+  if (arguments.has("--html"))
+    check_out({arguments.text("--html"), "--html", "a page",
+               [](const std::string& path) { return begins_with(path, html_begin); }},
+              force);
+  if (arguments.has("--out"))
+    check_out({arguments.text("--out"), "--out", "a chart",
+               [](const std::string& path) { return begins_with(path, svg_begin); }},
+              force);
+}
 
 bool wants_pictures(const Arguments& arguments) {
   const auto has = [&](const char* flag) {
@@ -143,17 +155,15 @@ int answer_in_pictures(const Command& command, const Arguments& arguments) {
     if (output.stopped) return stopped_code();
     throw InputError("--html and --plot need an answer with numbers; omit --emit");
   }
-  const json::Value numbers = report_json(*report);
-  const std::string trace = trace_of(command, arguments, numbers, runner);
-  const std::vector<plot::Chart> charts = all_charts(numbers, labels_of(*report), trace);
-  if (arguments.has("--html"))
-    write_file(arguments.text("--html"), html_text({.report = *report,
-                                                    .charts = charts,
-                                                    .explanations = explanations_of(numbers),
-                                                    .command = command_line(command, arguments)}));
+  const std::string trace = trace_of(command, arguments, report_json(*report), runner);
   runner.end();
-  if (arguments.has("--plot")) draw_chart(arguments, charts);
+  write_pictures(*report, trace, arguments);
   return output.fits ? 0 : 1;
+}
+
+int draw(const Report& report, const Arguments& arguments) {
+  write_pictures(report, "", arguments);
+  return 0;
 }
 
 }  // namespace llmcalc

@@ -10,6 +10,7 @@
 #include "cli/commands/accuracy.hpp"
 #include "cli/out_file.hpp"
 #include "cli/output.hpp"
+#include "cli/pictures.hpp"
 #include "cli/print.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
@@ -152,7 +153,10 @@ int run_accuracy(const Arguments& arguments) {
   std::optional<AccuracyKind> kind = parse<AccuracyKind>(first);
   if (first == "convert" || kind) paths.erase(paths.begin());
   if (first == "convert") return run_convert(paths, arguments.has("--force"));
-  if (arguments.has("--force")) throw InputError("--force applies only to accuracy convert; omit it");
+  const bool drawn = wants_pictures(arguments);
+  if (drawn) check_pictures(arguments);
+  if (arguments.has("--force") && !drawn)
+    throw InputError("--force applies only to accuracy convert, --html and --out; omit it");
   if (!kind && !file_exists(first)) kind = accuracy_kind(first);
   const ReplayBasis basis = basis_of(arguments, kind);
   ProgressLine line("reading measurements");
@@ -160,7 +164,8 @@ int run_accuracy(const Arguments& arguments) {
   keep_recent(arguments, kind, file);
   const Accuracy a = predicted(file, kind, basis, line);
   line.clear();
-  return print(accuracy_report(a, {paths, arguments.has("--rows")}), screen_of(arguments));
+  const Report report = accuracy_report(a, {paths, drawn || arguments.has("--rows")});
+  return drawn ? draw(report, arguments) : print(report, screen_of(arguments));
 }
 
 constexpr std::array accuracy_words{
@@ -193,7 +198,7 @@ const Command accuracy_command{
         "  llmcalc accuracy serving --tables evidence/operators/rtx-pro-6000",
     .words = accuracy_words,
     .own = accuracy_options,
-    .parts = part::styles | part::records | part::files,
+    .parts = part::styles | part::pictures | part::records | part::files,
     .run = run_accuracy};
 
 }  // namespace llmcalc

@@ -4,6 +4,7 @@
 
 #include "report/ask.hpp"
 #include "report/commands/command.hpp"
+#include "report/explain/explanation.hpp"
 #include "report/plot/report_numbers.hpp"
 
 namespace llmcalc {
@@ -23,12 +24,15 @@ Explanations explanations_of(const json::Value& report) {
   Explanations all;
   if (plot::value_at(report, "model.name") == nullptr || plot::value_at(report, "inputs") == nullptr) return all;
   json::Value request{{"command", "explain"}, {"inputs", explainable(report["inputs"])}};
-  request["inputs"]["quantity"] = "all";
   for (const char* key : {"model", "hardware"})
     if (const json::Value* name = plot::value_at(report, fmt::format("{}.name", key))) request[key] = *name;
-  const json::Value answer = ask(request);
-  if (const json::Value* quantities = plot::value_at(answer, "quantities"))
-    for (const json::Value& q : *quantities) all.emplace(plot::text_at(q, "path"), q);
+  for (const auto& [section, value] : report.items()) {
+    if (!value.is_object() || !explain::is_quantity(section)) continue;
+    request["inputs"]["quantity"] = section;
+    const json::Value answer = ask(request);
+    if (const json::Value* quantities = plot::value_at(answer, "quantities"))
+      for (const json::Value& q : *quantities) all.emplace(plot::text_at(q, "path"), q);
+  }
   return all;
 }
 

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include "report/html/style.hpp"
-#include "report/plot/canvas.hpp"
 #include "report/plot/report_numbers.hpp"
 #include "report/plot/svg.hpp"
 #include "report/plot/table.hpp"
+#include "report/render/escaped.hpp"
 
 namespace llmcalc {
 namespace {
-
-using plot::escaped;
 
 std::string findings_html(const std::vector<Finding>& verdict) {
   std::string out = "<dl>\n";
@@ -84,7 +82,7 @@ std::string notes_html(const Notes& notes) {
 
 }  // namespace
 
-std::string html_text(const HtmlPage& page) {
+std::string page_text(const HtmlPage& page) {
   const Report& r = page.report;
   std::string out(html_begin);
   out += fmt::format(

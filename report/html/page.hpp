@@ -18,7 +18,7 @@ struct HtmlPage {
   std::string command{};  ///< the command line that prints the same answer
 };
 
-std::string html_text(const HtmlPage& page);
+std::string page_text(const HtmlPage& page);
 
 /// First line of every page, by which the program recognizes its own files.
 inline constexpr std::string_view html_begin = "<!DOCTYPE html><!-- llmcalc -->\n";

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "report/render/escaped.hpp"
+
 namespace llmcalc::plot {
 namespace {
 
@@ -17,30 +19,6 @@ std::string_view anchor_name(Anchor a) {
 }
 
 }  // namespace
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  return out;
-}
 
 std::string coordinate(double x) {
   const double rounded = std::round(10 * x) / 10;

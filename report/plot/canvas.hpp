@@ -8,9 +8,6 @@ namespace llmcalc::plot {
 
 inline constexpr double canvas_width = 560;
 
-/// Text with the characters <, >, &, " and ' replaced by entities, for SVG and HTML.
-std::string escaped(std::string_view text);
-
 enum class Anchor : std::uint8_t { start, middle, end };
 
 class Canvas {

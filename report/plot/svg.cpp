@@ -6,6 +6,7 @@
 
 #include "report/plot/canvas.hpp"
 #include "report/plot/drawing.hpp"
+#include "report/render/escaped.hpp"
 
 namespace llmcalc::plot {
 namespace {

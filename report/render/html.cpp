@@ -7,45 +7,22 @@
 
 #include "report/render/bar.hpp"
 #include "report/render/brief.hpp"
+#include "report/render/escaped.hpp"
 #include "report/render/text.hpp"
 
 namespace llmcalc {
 namespace {
 
-/// A character as HTML text that is also valid in a quoted attribute.
-std::string html_of(char c) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '"':
-      return "&quot;";
-    case '\'':
-      return "&#39;";
-    default:
-      return std::string(1, c);
-  }
-}
-
-std::string html_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += html_of(c);
-  return out;
-}
-
 std::string table_row(std::string_view label, const std::string& cell_html) {
   return fmt::format(
       "<tr><td style=\"text-align:left;vertical-align:top;white-space:nowrap\"><b>{}</b></td>"
       "<td style=\"text-align:left\">{}</td></tr>\n",
-      html_escaped(label), cell_html);
+      escaped(label), cell_html);
 }
 
 std::string finding_row(const Finding& f) {
   if (f.detail || f.text.empty()) return "";
-  const std::string text = html_escaped(f.brief.empty() ? f.text : f.brief);
+  const std::string text = escaped(f.brief.empty() ? f.text : f.brief);
   return table_row(f.label, f.bad ? fmt::format("<span style=\"color:#c0392b\">{}</span>", text) : text);
 }
 
@@ -67,13 +44,13 @@ constexpr std::string_view color_of(char mark) {
 }
 
 std::string bar_segment(const BarPart& part, Bytes all) {
-  return fmt::format("<div title=\"{}\" style=\"width:{:.2f}%;background:{}\"></div>", html_escaped(part.label),
+  return fmt::format("<div title=\"{}\" style=\"width:{:.2f}%;background:{}\"></div>", escaped(part.label),
                      100 * real(part.bytes.value) / real(all.value), color_of(part.mark));
 }
 
 std::string legend_entry(const BarPart& part, std::string_view unit) {
   return fmt::format("<span style=\"white-space:nowrap\"><span style=\"color:{}\">&#9632;</span> {} {} {}</span> ",
-                     color_of(part.mark), html_escaped(part.label), part.size, unit);
+                     color_of(part.mark), escaped(part.label), part.size, unit);
 }
 
 std::string bar_row(const MemoryBar& bar) {
@@ -85,7 +62,7 @@ std::string bar_row(const MemoryBar& bar) {
   for (const BarPart& part : parts) segments += bar_segment(part, all), legend += legend_entry(part, size_unit(bar));
   return table_row(bar.label, fmt::format("<div style=\"display:flex;width:30em;max-width:100%;height:1em\">{}</div>"
                                           "{}<br>{}",
-                                          segments, legend, html_escaped(size_text(bar))));
+                                          segments, legend, escaped(size_text(bar))));
 }
 
 // ---- Grid
@@ -95,8 +72,8 @@ std::string grid_html(const Grid& g) {
   const auto cells = [&](const std::vector<std::string>& row, const char* tag) {
     std::string out;
     for (std::size_t i = 0; i < row.size(); ++i)
-      out += fmt::format("<{0} style=\"text-align:{1}\">{2}</{0}>", tag, i < g.left ? "left" : "right",
-                         html_escaped(row[i]));
+      out +=
+          fmt::format("<{0} style=\"text-align:{1}\">{2}</{0}>", tag, i < g.left ? "left" : "right", escaped(row[i]));
     return "<tr>" + out + "</tr>\n";
   };
   std::string out = cells(g.columns, "th");
@@ -112,7 +89,7 @@ std::string grid_part(const Report& r) {
 
 }  // namespace
 
-std::string preformatted_html(std::string_view text) { return "<pre>" + html_escaped(text) + "</pre>\n"; }
+std::string preformatted_html(std::string_view text) { return "<pre>" + escaped(text) + "</pre>\n"; }
 
 std::string html_text(const Report& r, const Screen& screen) {
   if (!r.brief || screen.full) return preformatted_html(render_text(r, screen));
@@ -120,9 +97,9 @@ std::string html_text(const Report& r, const Screen& screen) {
   for (const Finding& f : r.verdict) rows += finding_row(f);
   for (const MemoryBar& bar : r.brief->bars) rows += bar_row(bar);
   for (const Row* row : chosen_rows(r))
-    rows += table_row(row->label, html_escaped(number_text(*row) + (row->note.empty() ? "" : "  " + row->note)));
+    rows += table_row(row->label, escaped(number_text(*row) + (row->note.empty() ? "" : "  " + row->note)));
   for (const Finding& f : r.brief->findings) rows += finding_row(f);
-  return fmt::format("<div class=\"llmcalc\">\n<b>{}</b>\n<table>\n{}</table>\n{}</div>\n", html_escaped(r.title), rows,
+  return fmt::format("<div class=\"llmcalc\">\n<b>{}</b>\n<table>\n{}</table>\n{}</div>\n", escaped(r.title), rows,
                      grid_part(r));
 }
 

@@ -235,7 +235,6 @@ Count mean_tokens(const ServingTraffic& traffic) {
 /// Adds the values in effect for options that were not specified.
 void put_effective(json::Value& inputs, const Request& r, const ServingTraffic& traffic) {
   if (r.serving.log.empty()) inputs["num_requests"] = traffic.requests.requests.size();
-  if (r.hardware->watts > 0 && !r.run.watts) inputs["watts"] = r.hardware->watts;
 }
 
 // ---- Notes
