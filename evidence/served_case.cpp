@@ -30,7 +30,15 @@ double most_simulated(const InferenceCase& c, double clients) {
   return c.prompt_pool ? std::max(most, waves * clients) : most;
 }
 
+/// Puts cached tokens before the prompt. All requests share them.
+void begin_with_prefix(ServerRequest& r, Count tokens) {
+  r.prefix = 0;
+  r.prefix_tokens = tokens;
+  r.prompt += tokens;
+}
+
 RequestTraffic clients_of(const InferenceCase& c) {
+  const Count cached = std::llround(std::min(c.cached, most_tokens));
   const double ratio = c.length_ratio.value_or(1), all = static_cast<double>(simulated_parts(c));
   const double clients = std::max(1.0, std::round(std::min(c.batch / all, most_clients)));
   const double n = c.kind == BatchKind::max_inflight ? clients : c.requests.value_or(10 * clients);
@@ -45,6 +53,7 @@ RequestTraffic clients_of(const InferenceCase& c) {
     ServerRequest r;
     r.prompt = drawn(c.prompt, spread_evenly(i));
     r.generate = drawn(c.generate, spread_evenly(7 * i + 3));
+    if (cached > 0) begin_with_prefix(r, cached);
     t.requests.push_back(r);
   }
   return t;
@@ -68,6 +77,7 @@ SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, con
   SchedulerRules rules = scheduler_rules(c.arch, engine_memory(c), c.limits, stack);
   rules.blocks = std::max(rules.blocks, blocks_of(rules, c.arch.local.reach, longest_request(traffic)));
   rules.speculation = speculation_of(c);
+  rules.prefix_cache = c.cached > 0;
   return rules;
 }
 
