@@ -49,8 +49,8 @@ void put_load(const BenchTest& t, InferenceCase& c) {
     return;
   }
   c.kind = t.clients ? BatchKind::concurrency : BatchKind::max_inflight;
-  c.start = ClientStart::together;
-  c.requests = t.requests;
+  c.start = t.steady ? ClientStart::spread : ClientStart::together;
+  if (!t.steady) c.requests = t.requests;  // otherwise as many as the simulation needs
 }
 
 InferenceCase bench_case(const BenchTest& t, const BenchSetup& setup, const std::string& where) {
@@ -69,6 +69,9 @@ InferenceCase bench_case(const BenchTest& t, const BenchSetup& setup, const std:
 }
 
 std::string test_text(const BenchTest& t) {
+  if (t.steady)
+    return fmt::format("{:.1f} requests in progress, {:.0f} + {:.0f} tokens", *t.clients, t.cached + t.prompt,
+                       t.generate);
   if (t.served)
     return fmt::format("{:g} {}, {:.0f} + {:.0f} tokens", bench_batch(t), t.clients ? "clients" : "requests at once",
                        t.prompt, t.generate);

@@ -61,6 +61,11 @@ BenchRun bench_run(const std::string& text, const std::string& where) {
   const std::vector<std::string> lines = lines_with_text(text);
   if (is_serving_bench(lines)) return serving_bench_text(lines, where);
   if (is_llama_bench(lines)) return llama_bench_table(lines, where);
+  if (text.find("# TYPE ") != std::string::npos)
+    throw InputError(
+        fmt::format("{}: one reading of a server's metrics; pass two, --bench BEFORE --bench AFTER, and "
+                    "the --seconds between them",
+                    where));
   refuse_format(where);
 }
 

@@ -14,10 +14,11 @@ namespace llmcalc {
 /// One test. Lengths are mean tokens per request.
 struct BenchTest {
   bool served = false;              ///< whether clients sent requests to a server; otherwise one sequence ran alone
-  std::optional<double> clients{};  ///< requests in flight; absent: all requests at once
+  bool steady = false;              ///< whether it is an interval of a server at work; otherwise clients start together
+  std::optional<double> clients{};  ///< mean requests in flight; absent: all requests at once
   double requests = 1;
   double prompt = 0, generate = 0;
-  double cached = 0;          ///< tokens before the prompt
+  double cached = 0;          ///< tokens before the prompt, which the cache holds
   MeasuredValues measured{};  ///< figures by key (evidence/rows/figure.hpp)
 };
 
@@ -30,6 +31,7 @@ struct BenchRun {
   std::string device{};               ///< the device's name as written
   std::string date{};                 ///< date of the run: "2026-11-30"
   std::optional<Count> gpu_layers{};  ///< layers in device memory, if limited
+  std::optional<Count> tp{}, pp{};    ///< tensor-parallel ranks and pipeline stages
   std::vector<BenchTest> tests{};
 };
 

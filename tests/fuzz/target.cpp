@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <functional>
@@ -12,6 +13,8 @@
 #include <string_view>
 
 #include "ask/request/weight_precision.hpp"
+#include "evidence/bench/server_about.hpp"
+#include "evidence/bench/server_counters.hpp"
 #include "evidence/convert/convert.hpp"
 #include "evidence/logs/memory_log.hpp"
 #include "evidence/rows/measurement_file.hpp"
@@ -55,6 +58,17 @@ void model(std::string_view text) { read_model_file(json::parse(text, "m.json"),
 void hardware(std::string_view text) { read_hardware_file(json::parse(text, "h.json"), "h.json"); }
 void measurements(std::string_view text) { read_measurements(text, "rows.json"); }
 void converted(std::string_view text) { convert(text, "rows.json"); }
+/// Two readings of a server's metrics, separated by a form feed.
+void metrics(std::string_view text) {
+  const std::size_t end = std::min(text.find('\f'), text.size());
+  const Exposition before(text.substr(0, end), "before"), after(text.substr(std::min(end + 1, text.size())), "after");
+  counted_run(after, "after");
+  server_interval(ServerReadings{before, after, 30, 512, "server"});
+}
+void about(std::string_view text) {
+  BenchRun run;
+  add_about(run, std::string(text));
+}
 void log(std::string_view text) { read_memory_log(text, "log"); }
 
 template <typename Read>
@@ -84,15 +98,17 @@ void quantity(std::string_view text) {
 }
 
 using Parser = void (*)(std::string_view);
-constexpr std::array<std::pair<std::string_view, Parser>, 9> parsers{{{"gguf", checkpoint},
-                                                                      {"safetensors", checkpoint},
-                                                                      {"config", config},
-                                                                      {"quantity", quantity},
-                                                                      {"model", model},
-                                                                      {"hardware", hardware},
-                                                                      {"measurements", measurements},
-                                                                      {"convert", converted},
-                                                                      {"log", log}}};
+constexpr std::array<std::pair<std::string_view, Parser>, 11> parsers{{{"gguf", checkpoint},
+                                                                       {"safetensors", checkpoint},
+                                                                       {"config", config},
+                                                                       {"quantity", quantity},
+                                                                       {"model", model},
+                                                                       {"hardware", hardware},
+                                                                       {"measurements", measurements},
+                                                                       {"convert", converted},
+                                                                       {"log", log},
+                                                                       {"metrics", metrics},
+                                                                       {"about", about}}};
 
 Parser chosen() {
   const char* name = std::getenv("LLMCALC_FUZZ");
