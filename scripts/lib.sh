@@ -58,7 +58,7 @@ need() {
 
 need_to_build() {
   need c++:g++ cmake:cmake ninja:ninja-build fmt/core.h:libfmt-dev CLI/CLI.hpp:libcli11-dev \
-    nlohmann/json.hpp:nlohmann-json3-dev zlib.h:zlib1g-dev
+    nlohmann/json.hpp:nlohmann-json3-dev zlib.h:zlib1g-dev httplib.h:libcpp-httplib-dev pkg-config:pkg-config
   # Uses ccache if available. CMake reads this when it first configures a build folder.
   ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 }

@@ -67,18 +67,27 @@ constexpr std::array perplexity_options{
 constexpr std::array calibrate_options{
     Option{"--out", "FILE", "hardware file to write [this-machine.json]"},
     Option{"--device", "cpu|cuda|cuda:N", "device to measure [cpu]"},
-    Option{"--name", "NAME", "name of the machine [this-machine; with --bench the device's name]"},
+    Option{"--name", "NAME", "name of the machine [this-machine; with --bench or --server the device's name]"},
     Option{
         "--from", "DIR",
         "derive the rates from operator tables in DIR (MODEL/tpN/dense.csv, attention.csv, ...) instead of measuring"},
-    Option{"--bench", "FILE",
-           "derive the ratio of measured to estimated times from the output of vllm bench serve (text, or the JSON of "
-           "--save-result), sglang.bench_serving (text, or a line of its JSONL) or llama-bench (table, JSON, JSONL)"},
-    Option{"--hardware", "HW", "device of the tables or the benchmark [as named there]"},
-    Option{"--model", "MODEL", "model of all tables, or of the benchmark [as named there]"},
-    Option{"--software", "NAME", "engine of the benchmark, NAME@VERSION for a version [as named there]"},
-    Option{"--tp", "N", "tensor-parallel ranks of the benchmarked server [1]"},
-    Option{"--pp", "N", "pipeline stages of the benchmarked server [1]"},
+    Option{.flag = "--bench",
+           .value = "FILE",
+           .help =
+               "derive the ratio of measured to estimated times from the output of vllm bench serve (text, or the JSON "
+               "of --save-result), sglang.bench_serving (text, or a line of its JSONL) or llama-bench (table, JSON, "
+               "JSONL); given twice, from two readings of a server's metrics",
+           .repeats = true},
+    Option{"--server", "URL",
+           "derive the ratio from the metrics of a running vLLM, SGLang or llama.cpp server, read twice"},
+    Option{"--seconds", "N", "time between the two readings of a server's metrics [30]"},
+    Option{"--prompt", "N", "mean tokens of a prompt, for llama.cpp's server, which counts no requests [none]"},
+    Option{"--allow-remote", "", "let --server be another machine [only this one]"},
+    Option{"--hardware", "HW", "device of the tables, the benchmark or the server [as named there]"},
+    Option{"--model", "MODEL", "model of all tables, of the benchmark or the server [as named there]"},
+    Option{"--software", "NAME", "engine of the benchmark or server, NAME@VERSION for a version [as named there]"},
+    Option{"--tp", "N", "tensor-parallel ranks of the benchmarked server [1; as SGLang's server states]"},
+    Option{"--pp", "N", "pipeline stages of the benchmarked server [1; as SGLang's server states]"},
     Option{"--dp", "N", "replicas of the benchmarked server [1]"},
     Option{"--ep", "N", "expert-parallel ranks of the benchmarked server [1]"},
     Option{"--precision", "FORMAT", "format of the benchmarked model's matmuls [as in infer]"},
@@ -154,18 +163,20 @@ const Command perplexity_command{.name = "perplexity",
 
 const Command calibrate_command{
     .name = "calibrate",
-    .arguments = "[--out FILE] [--from DIR|--bench FILE]",
+    .arguments = "[--from DIR|--bench FILE|--server URL]",
     .summary = "measure this machine's rates",
     .about =
         "Measures this machine's matmul rates by size and format, copy bandwidth and operator overhead, and writes a "
         "hardware file for --hardware. --from derives the rates from operator tables (measured layer times of a served "
-        "model) instead, and reports residuals. --bench compares a benchmark of a served model with its estimates: "
-        "infer, serve, plan serve and fit with the hardware file then scale the times of the same engine's passes.",
+        "model) instead, and reports residuals. --bench compares a benchmark of a served model with its estimates, "
+        "--server the requests of a running server: infer, serve, plan serve and fit with the hardware file then scale "
+        "the times of the same engine's passes.",
     .examples =
         "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
         "  llmcalc train gpt2 --hardware here.json --precision fp32\n"
         "  llmcalc calibrate --from operators/rtx-pro-6000 --out rtx.json\n"
-        "  llmcalc calibrate --bench bench.json --hardware h100 --out here.json",
+        "  llmcalc calibrate --bench bench.json --hardware h100 --out here.json\n"
+        "  llmcalc calibrate --server http://localhost:8000 --hardware h100",
     .own = calibrate_options,
     .parts = part::styles | part::exact | part::files,
     .run = run_calibrate};

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <span>
 
 #include "cli/json_file.hpp"
 #include "cli/kernels/calibrate_bench.hpp"
 #include "cli/kernels/calibrate_tables.hpp"
 #include "cli/kernels/place.hpp"
+#include "cli/kernels/server/calibrate_server.hpp"
 #include "cli/out_file.hpp"
 #include "cli/print.hpp"
 #include "cli/progress_line.hpp"
@@ -133,30 +137,40 @@ validate::Calibration measured(const validate::Where& where) {
       where, [&](const std::string& next, double done) { line.show(next + left_text(line.seconds(), done)); });
 }
 
-/// Rejects options of a server without --bench.
-void refuse_server_options(const Arguments& arguments) {
-  if (arguments.has("--bench")) return;
-  for (const char* flag : bench_setup_options)
-    if (arguments.has(flag))
-      throw InputError(fmt::format("{0} describes the server of --bench FILE; add --bench FILE, or omit {0}", flag));
+/// Sources of a hardware file, of which one is used.
+struct CalibrationSource {
+  const char *flag, *sentence;
+};
+constexpr std::array calibration_sources{CalibrationSource{"--from", "--from reads a device's tables"},
+                                         CalibrationSource{"--bench", "--bench reads a benchmark"},
+                                         CalibrationSource{"--server", "--server reads a running server"},
+                                         CalibrationSource{"--device", "--device measures a device"}};
+
+/// Rejects options without one of the sources that they describe.
+void refuse_without(const Arguments& arguments, std::span<const char* const> flags,
+                    std::initializer_list<const char*> sources, const char* described) {
+  const auto has = [&](const char* source) { return arguments.has(source); };
+  if (std::any_of(sources.begin(), sources.end(), has)) return;
+  for (const char* flag : flags)
+    if (arguments.has(flag)) throw InputError(fmt::format("{0} describes {1}, or omit {0}", flag, described));
 }
 
-/// Rejects options for operator tables and benchmarks without either, and --device together with either.
+/// Rejects two sources, and options that describe an absent one.
 void refuse_contradictions(const Arguments& arguments) {
-  const bool tables = arguments.has("--from"), bench = arguments.has("--bench");
-  if (tables && bench)
-    throw InputError("--from reads tables of operators and --bench a benchmark of a server; omit one of them");
-  if (tables && arguments.has("--device"))
-    throw InputError("--from reads a device's tables and --device measures a device; omit one of them");
-  if (bench && arguments.has("--device"))
-    throw InputError("--bench reads a benchmark and --device measures a device; omit one of them");
-  for (const char* flag : {"--hardware", "--model"})
-    if (!tables && !bench && arguments.has(flag))
-      throw InputError(
-          fmt::format("{0} describes the tables of --from DIR or the benchmark of --bench FILE; add one of these, or "
-                      "omit {0}",
-                      flag));
-  refuse_server_options(arguments);
+  const CalibrationSource* first = nullptr;
+  for (const CalibrationSource& s : calibration_sources) {
+    if (!arguments.has(s.flag)) continue;
+    if (first != nullptr) throw InputError(fmt::format("{} and {}; omit one of them", first->sentence, s.sentence));
+    first = &s;
+  }
+  constexpr std::array subject{"--hardware", "--model"}, interval{"--seconds", "--prompt"};
+  constexpr std::array network{"--allow-remote"};
+  refuse_without(arguments, subject, {"--from", "--bench", "--server"},
+                 "the data of --from DIR, --bench FILE or --server URL; add one of these");
+  refuse_without(arguments, bench_setup_options, {"--bench", "--server"},
+                 "the server of --bench FILE or --server URL; add one of these");
+  refuse_without(arguments, interval, {"--bench", "--server"}, "the readings of --server URL; add it");
+  refuse_without(arguments, network, {"--server"}, "the connection of --server URL; add it");
 }
 
 int calibrate_from_tables(const Arguments& arguments, const std::string& out, const std::string& name) {
@@ -167,10 +181,15 @@ int calibrate_from_tables(const Arguments& arguments, const std::string& out, co
   return print(c.report, screen_of(arguments));
 }
 
-int calibrate_from_bench(const Arguments& arguments, const std::string& out) {
-  BenchCalibration c = calibrated_from_bench(arguments);
+/// Writes the hardware file, and prints the report.
+int conclude_bench(const Arguments& arguments, const std::string& out, BenchCalibration c) {
   write_json(out, c.file);
-  c.report.inputs = {{"bench", arguments.text("--bench")}, {"out", out}};
+  c.report.inputs = {};
+  for (const char* flag : {"--bench", "--server"})
+    for (const std::string& text : arguments.texts(flag)) c.report.inputs[flag + 2].push_back(text);
+  for (auto& [key, texts] : c.report.inputs.items())
+    if (texts.size() == 1) texts = json::Value(texts.front());
+  c.report.inputs["out"] = out;
   c.report.verdict = {{"", fmt::format("written to {}", out)}};
   return print(c.report, screen_of(arguments));
 }
@@ -184,7 +203,8 @@ int run_calibrate(const Arguments& arguments) {
   stop_at_once();
   check_out({out, "--out", "a hardware file", is_calibration}, arguments.has("--force"));
   if (arguments.has("--from")) return calibrate_from_tables(arguments, out, name);
-  if (arguments.has("--bench")) return calibrate_from_bench(arguments, out);
+  if (arguments.has("--server")) return conclude_bench(arguments, out, calibrated_from_server(arguments));
+  if (arguments.has("--bench")) return conclude_bench(arguments, out, calibrated_from_files(arguments));
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));
   if (is_replaced_by_write(out)) save_flag();  // from here on, a signal must not discard the measurements

@@ -154,12 +154,11 @@ TEST_CASE("operator tables can be combined with the datasheet and model of anoth
 TEST_CASE("calibrate cannot both read tables and measure a device", "[calibrate]") {
   refused("--from " + tables + " --device cpu",
           "--from reads a device's tables and --device measures a device; omit one of them");
-  refused("--hardware h100",
-          "--hardware describes the tables of --from DIR or the benchmark of --bench FILE; add one of these, or omit "
-          "--hardware");
-  refused(
-      "--model gpt2",
-      "--model describes the tables of --from DIR or the benchmark of --bench FILE; add one of these, or omit --model");
+  for (const std::string option : {"--hardware", "--model"})
+    refused(option + " gpt2", option +
+                                  " describes the data of --from DIR, --bench FILE or --server URL; add one of "
+                                  "these, or omit " +
+                                  option);
   refused("--from /nowhere", "cannot read '/nowhere': no such folder");
 }
 
