@@ -126,12 +126,13 @@ TEST_CASE("serve's JSON includes run length, power, cache tokens and default lim
   const json::Value r = test::ask(llama + "--rate 5 --num-requests 300");
   CHECK(r["serving"]["requests"] == 300);
   CHECK(r["serving"]["duration_s"].get<double>() * r["serving"]["throughput_req_s"].get<double>() == Approx(300));
-  CHECK(r["serving"]["watts"] == 700);
+  CHECK(r["serving"]["watts"].get<double>() < 700);
+  CHECK(test::ask(llama + "--rate 5 --num-requests 300 --watts 700")["serving"]["watts"] == 700);
   CHECK(r["engine_memory"]["kv_tokens"] == 16 * r["engine_memory"]["blocks"].get<Count>());
   CHECK(r["inputs"]["max_batched_tokens"] == 8192);
   CHECK(r["inputs"]["max_seqs"] == 1024);
   CHECK(r["inputs"]["num_requests"] == 300);
-  CHECK(r["inputs"]["watts"] == 700);
+  CHECK_FALSE(r["inputs"].contains("watts"));
   CHECK(test::ask(llama + "--rate 5")["inputs"]["num_requests"] == 10'000);
 }
 

@@ -238,8 +238,6 @@ void note_doubts(const InferenceRow& row, InferenceCase& c) {
     c.weigh(fmt::format("\"ms_per_token_per_batch_item\" is interpreted as the step time divided by its {:g} sequences",
                         c.batch));
   if (!c.engine.known) c.weigh(fmt::format("an engine that replays captured graphs: {}", unknown_engine(row.engine)));
-  if (c.cached > 0 && (c.kind == BatchKind::concurrency || c.kind == BatchKind::max_inflight))
-    c.weigh("concurrent requests have no cache hits, although the row states cached tokens");
   if (notes_say(row, "ws 2d") || notes_say(row, "wg xyz") || c.engine.name == "jax")
     c.weigh("two-dimensional layouts count as plain tensor parallelism");
   if (row.hardware.power_limit_w)
