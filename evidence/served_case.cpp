@@ -77,7 +77,7 @@ SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, con
   SchedulerRules rules = scheduler_rules(c.arch, engine_memory(c), c.limits, stack);
   rules.blocks = std::max(rules.blocks, blocks_of(rules, c.arch.local.reach, longest_request(traffic)));
   rules.speculation = speculation_of(c);
-  rules.prefix_cache = c.cached > 0;
+  if (c.cached > 0) rules.prefix_cache = true;
   return rules;
 }
 

@@ -18,7 +18,7 @@ code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}.charts{display:gri
 figure{margin:0;border:1px solid var(--faint);padding:.5rem;border-radius:4px}figure svg{width:100%;height:auto}
 figure details{font-size:.85rem}
 @media print{body{font-size:10px;max-width:none;padding:0}:root{--ink:#000;--back:#fff}details:not([open])>:not(summary){display:none}
-figure{break-inside:avoid}.charts{grid-template-columns:1fr 1fr 1fr}.more{display:none}h2{margin:.6rem 0 .2rem}}
+figure{break-inside:avoid}figure details{display:none}.charts{grid-template-columns:1fr 1fr}.more{display:none}h2{margin:.6rem 0 .2rem}}
 )";
 
 }  // namespace llmcalc

@@ -149,6 +149,22 @@ TEST_CASE("a running server is read twice", "[calibrate][server][http]") {
   CHECK(report["inputs"]["server"] == server.url() + "/metrics");
 }
 
+TEST_CASE("a server's ranks are those that it states, unless an option states others", "[calibrate][server][http]") {
+  const auto read = std::make_shared<std::atomic<int>>(0);
+  const test::TestServer server([read](const std::string& path) -> test::ServerReply {
+    if (path == "/version") return {.body = R"({"version": "0.10.0", "tp_size": 2, "pp_size": 1})"};
+    if (path == "/metrics") return {.body = served_metrics(40 + 10 * (*read)++)};
+    return {.status = 404};
+  });
+  const auto per_token = [&](const std::string& options) {
+    const json::Value report = test::ask("calibrate --force --seconds 1 --hardware h100 --server " + server.url() +
+                                         options + " --out " + server_path("ranks.json"));
+    CHECK_THAT(report["notes"].dump(), Contains("the server states --tp 2 and --pp 1"));
+    return served_figure(report, "itl_ms")["predicted"].get<double>();
+  };
+  CHECK(per_token("") < 0.8 * per_token(" --tp 1"));
+}
+
 TEST_CASE("one signal ends the wait for the second reading, and no file is written", "[calibrate][server][http]") {
   const auto read = std::make_shared<std::atomic<int>>(0);
   const test::TestServer server = served_vllm(read);

@@ -68,6 +68,9 @@ void add_interval(BenchSource& source, const ServerReadings& r) {
   const ServerInterval i = server_interval(r);
   source.run.tests = {i.test};
   source.notes = interval_notes(i, r.seconds);
+  const Count tp = source.run.tp.value_or(1), pp = source.run.pp.value_or(1);
+  if (tp > 1 || pp > 1)
+    source.notes.push_back({"ranks_stated", fmt::format("the server states --tp {} and --pp {}", tp, pp)});
 }
 
 Exposition readings_in(const std::string& path) {

@@ -39,13 +39,12 @@ std::string requested(const ServerAddress& server, const std::string& path) {
   client.set_read_timeout(most_seconds);
   std::string body;
   bool too_long = false;
-  const auto result =
-      client.Get((server.path + path).c_str(), httplib::Headers{{"Accept", "text/plain, application/json"}},
-                 [&](const char* data, std::size_t n) {
-                   too_long = body.size() + n > longest_reply;
-                   if (!too_long) body.append(data, n);
-                   return !too_long;
-                 });
+  const auto result = client.Get(server.path + path, httplib::Headers{{"Accept", "text/plain, application/json"}},
+                                 [&](const char* data, std::size_t n) {
+                                   too_long = body.size() + n > longest_reply;
+                                   if (!too_long) body.append(data, n);
+                                   return !too_long;
+                                 });
   if (!result) return failed + failure_text(result.error(), too_long);
   return fmt::format("{}{:03} {}", answered, result->status, body);
 }
