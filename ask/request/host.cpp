@@ -84,9 +84,10 @@ void check_host(const Request& r) {
   if (!r.offload_rate) return;
   constexpr double slowest = 1e6;
   if (r.offload_rate->value < slowest)
-    throw InputError(fmt::format("--offload-bandwidth {0:g}: {0:g} bytes per second is slower than any drive; add the "
-                                 "unit, as in '{0:g} GB/s'",
-                                 r.offload_rate->value));
+    throw InputError(
+        fmt::format("--offload-bandwidth {0:g}: {0:g} bytes per second is slower than any drive; add the "
+                    "unit, as in '{0:g} GB/s'",
+                    r.offload_rate->value));
   if (!r.hardware || r.hardware->host.link.value <= 0) return;
   if (*r.offload_rate > r.hardware->host.link)
     throw InputError(
