@@ -17,7 +17,6 @@
 #include "report/commands/plan.hpp"
 #include "report/render/render.hpp"
 #include "report/report.hpp"
-#include "report/schema.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -36,8 +35,8 @@ std::vector<Command> make_commands() {
   add({"diagnose", "scaling", "collective"});
   all.push_back(list_with_here());
   add({"show"});
-  all.insert(all.end(), {verbose_import(), validate_command, learn_command, generate_command, perplexity_command,
-                         calibrate_command, check_command});
+  all.insert(all.end(), {verbose_import(), schema_command(), validate_command, learn_command, generate_command,
+                         perplexity_command, calibrate_command, check_command, mcp_command});
   return all;
 }
 
@@ -83,12 +82,11 @@ std::string version_text() {
   return fmt::format("llmcalc {}{}\n", LLMCALC_VERSION, from);
 }
 
-/// Output for a word or option that describes the program ("--version", "schema"); absent if the word is a command.
+/// Output for a word or option that describes the program ("--version", "manual"); absent if the word is a command.
 std::optional<std::string> about(Args args) {
   const std::string& first = args[0];
   if (first == "--version") return version_text();
   if (first == "manual") return manual_options();
-  if (first == "schema") return dump(report_json_schema());
   if (first == "complete") return completions(args.subspan(1));
   if (is_help(first) || (first == "help" && args.size() == 1)) return program_help();
   return std::nullopt;

@@ -14,7 +14,9 @@ int run_llmcalc(Args args);
 int run_program(const Command& c, Args args);
 
 extern const Command check_command, compare_command, sweep_command, accuracy_command, learn_command, generate_command,
-    validate_command, calibrate_command, perplexity_command;
+    validate_command, calibrate_command, perplexity_command, mcp_command;
+/// The command 'llmcalc schema', which prints JSON Schemas.
+Command schema_command();
 /// The command 'llmcalc import' with --verbose.
 Command verbose_import();
 /// The command 'llmcalc list' with --here.

@@ -11,6 +11,7 @@
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"
 #include "report/render/lines.hpp"
+#include "report/schema/named_schema.hpp"
 
 namespace llmcalc {
 namespace {
@@ -89,6 +90,12 @@ std::string candidates(std::string_view listed) {
   return out;
 }
 
+std::string schema_candidates() {
+  std::string out;
+  for (const std::string& name : schema_names(commands())) out += name + "\n";
+  return out;
+}
+
 std::string preset_names(std::span<const Builtin> presets) {
   std::string out;
   for (const Builtin& b : presets) out += fmt::format("{}\t{}\n", b.name, b.title);
@@ -100,6 +107,7 @@ std::string values_of(std::string_view value_name) {
   if (value_name == "MODEL") return preset_names(builtin_models());
   if (value_name == "HW") return preset_names(builtin_hardware());
   if (value_name == "NAME") return preset_names(builtin_models()) + preset_names(builtin_hardware());
+  if (value_name == "SCHEMA") return schema_candidates();
   if (value_name == "KIND") return candidates("training|memory|inference|serving");
   if (value_name == "COMMAND") return candidates("params|memory|flops|train|infer|report|serve");
   if (value_name == "OP") return candidates(choice_names<CollectiveOp>);
@@ -150,7 +158,7 @@ constexpr std::array groups{
     CommandGroup{"How fast, and at what cost?", {"train", "infer", "serve", "report"}},
     CommandGroup{"Which plan, device or model?", {"plan", "fit", "compare", "sweep", "scaling", "collective"}},
     CommandGroup{"Why, and is it true?", {"explain", "accuracy", "validate", "diagnose", "calibrate", "check"}},
-    CommandGroup{"Presets and files", {"list", "show", "import"}},
+    CommandGroup{"Presets and files", {"list", "show", "import", "schema", "mcp"}},
     CommandGroup{"The reference transformer", {"learn", "generate", "perplexity"}}};
 
 std::string group_help(const CommandGroup& g) {

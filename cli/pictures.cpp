@@ -59,9 +59,10 @@ constexpr double most_slots = 6000;
 
 /// The schedule of the step if the pipeline is small enough to be drawn; empty otherwise.
 std::string trace_of(const Command& command, const Arguments& arguments, const json::Value& report, Runner& runner) {
-  const double stages = plot::number_at(report, "layout.pp").value_or(1),
-               slots = 3 * stages * plot::number_at(report, "layout.chunks").value_or(1) *
-                       plot::number_at(report, "layout.micro_batches").value_or(1);
+  const auto number = [&](const char* key) {
+    return plot::number_at(report, fmt::format("layout.{}", key)).value_or(1);
+  };
+  const double stages = number("pp"), slots = 3 * stages * number("chunks") * number("micro_batches");
   if (option_of(command, "--trace") == nullptr || stages < 2 || slots > most_slots) return "";
   return command.answer(arguments.with_flag("--trace"), runner).trace;
 }

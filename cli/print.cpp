@@ -1,7 +1,6 @@
 #include "cli/print.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "cli/output.hpp"
 #include "cli/pictures.hpp"
@@ -22,19 +21,13 @@ void write(const std::string& text) {
   }
 }
 
-/// Whether an option is set that adds lines that are only in the full report.
-bool is_full(const Arguments& arguments) {
-  constexpr std::array flags{"--full", "--ops", "--stages", "--exact"};
-  return std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return arguments.has(flag); });
-}
-
 }  // namespace
 
 Screen screen_of(const Arguments& arguments) {
-  const auto* const given =
-      std::find_if(style_flags.begin(), style_flags.end(), [&](const StyleFlag& s) { return arguments.has(s.flag); });
-  return {given == style_flags.end() ? Style::text : given->style, output_columns(), output_color(),
-          arguments.has("--exact"), is_full(arguments)};
+  Screen screen = arguments.screen();
+  screen.columns = output_columns();
+  screen.color = output_color();
+  return screen;
 }
 
 int print(const Report& report, const Screen& screen) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "text/json_schema.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"
 
@@ -14,6 +15,22 @@ namespace llmcalc {
 namespace {
 
 using json::Object;
+
+/// A kind of quantity as hardware files have it: its parser, and an example.
+template <typename Parse>
+struct Written {
+  Parse parse;
+  std::string_view example;
+
+  auto read(const Object& o, std::string_view key) const {
+    return parse(o.text(key, example), fmt::format("{}, {}", o.where(), in_quotes(key)), Bare::refused);
+  }
+};
+constexpr Written written_bytes{parse_bytes, "80 GB"};
+constexpr Written written_rate{parse_rate, "3.35 TB/s"};
+constexpr Written written_flops_rate{parse_flops_rate, "989 TFLOP/s"};
+constexpr Written written_seconds{parse_seconds, "1 us"};
+constexpr Written written_watts{parse_watts, "700 W"};
 
 /// A hardware file being read, and the sources of its values.
 class Sheet {
@@ -34,10 +51,10 @@ class Sheet {
     card.sources.emplace_back(path, source);
   }
 
-  /// Reads the quantity block[key] with `parse` and records its source.
+  /// Reads the quantity block[key] and records its source.
   template <typename Parse>
-  auto quantity(const Object& block, std::string_view key, const std::string& path, Parse parse) {
-    const auto value = parse(block.text(key), fmt::format("{}, {}", block.where(), in_quotes(key)), Bare::refused);
+  auto quantity(const Object& block, std::string_view key, const std::string& path, Written<Parse> written) {
+    const auto value = written.read(block, key);
     cite(path);
     return value;
   }
@@ -71,17 +88,17 @@ void read_names(Sheet& s) {
 /// Reads a size of at most `whole`; 0 if absent.
 Bytes read_part(Sheet& s, const Object& memory, const char* key, Bytes whole) {
   if (!memory.has(key)) return {};
-  const Bytes part = s.quantity(memory, key, std::string("memory.") + key, parse_bytes);
+  const Bytes part = s.quantity(memory, key, std::string("memory.") + key, written_bytes);
   if (part > Bytes() && part <= whole) return part;
   throw InputError(fmt::format("{}: \"{}\" must be above zero and at most {} bytes", memory.where(), key, whole.value));
 }
 
 void read_memory(Sheet& s) {
   const Object memory = s.file.object("memory");
-  s.card.cluster.device.memory = s.quantity(memory, "capacity", "memory.capacity", parse_bytes);
+  s.card.cluster.device.memory = s.quantity(memory, "capacity", "memory.capacity", written_bytes);
   if (s.card.cluster.device.memory == Bytes(0))
     throw InputError(memory.where() + ": \"capacity\" is zero; set the memory size of the device");
-  s.card.cluster.device.bandwidth = s.quantity(memory, "bandwidth", "memory.bandwidth", parse_rate);
+  s.card.cluster.device.bandwidth = s.quantity(memory, "bandwidth", "memory.bandwidth", written_rate);
   s.card.memory_type = memory.text_or("type", "");
   s.card.driver = read_part(s, memory, "driver", s.card.cluster.device.memory);
   s.card.visible =
@@ -109,7 +126,7 @@ void read_matmul(Sheet& s) {
   for (std::size_t i = 0; i < peak_count; ++i) {
     if (!matmul.has(peak_names[i])) continue;
     s.card.cluster.device.peaks[i] =
-        s.quantity(matmul, peak_names[i], fmt::format("matmul.{}", peak_names[i]), parse_flops_rate);
+        s.quantity(matmul, peak_names[i], fmt::format("matmul.{}", peak_names[i]), written_flops_rate);
     any = true;
   }
   matmul.refuse_unread();
@@ -120,6 +137,7 @@ void unknown(Sheet& s, std::string_view what) { s.card.unknown.emplace_back(what
 
 /// Reads the axes of a torus link. Their product must be the number of devices on the link.
 void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
+  o.expects("topology", [] { return json::Expected{{{"type", "string"}}, json::Value::array({"switch", "torus"})}; });
   const std::string topology = o.text_or("topology", "");
   if (topology != "torus") {
     if (o.has("dimensions") || lower(topology).find("torus") != std::string::npos)
@@ -131,6 +149,8 @@ void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
   }
   InplaceVector<Count, 3> sides;
   const std::vector<Count> dimensions = o.counts("dimensions");
+  link.wraps = o.has("wraps") ? o.positive("wraps") : 0;
+  s.cite(key + ".dimensions");
   const bool possible = !dimensions.empty() && dimensions.size() <= sides.capacity &&
                         std::all_of(dimensions.begin(), dimensions.end(), [](Count n) { return n > 1 && n <= 1024; });
   if (!possible || key != "link" || link.reduces)
@@ -143,9 +163,7 @@ void read_torus(Sheet& s, const Object& o, const std::string& key, Link& link) {
   if (all != link.ranks)
     throw InputError(fmt::format("{}: \"dimensions\" {} imply {} devices, but \"ranks\" is {}; make the two equal",
                                  o.where(), fmt::join(dimensions, " x "), all, link.ranks));
-  s.cite(key + ".dimensions");
   link.torus = whole_torus(sides);
-  link.wraps = o.has("wraps") ? o.positive("wraps") : 0;
 }
 
 /// Reads "link" or "network". A missing "ranks" is reported as unknown only for a link.
@@ -156,9 +174,9 @@ Link read_link(Sheet& s, const std::string& key) {
     return link;
   }
   const Object o = s.file.object(key);
-  link.bandwidth = s.quantity(o, "bandwidth", key + ".bandwidth", parse_rate);
+  link.bandwidth = s.quantity(o, "bandwidth", key + ".bandwidth", written_rate);
   if (o.has("latency"))
-    link.latency = s.quantity(o, "latency", key + ".latency", parse_seconds);
+    link.latency = s.quantity(o, "latency", key + ".latency", written_seconds);
   else
     unknown(s, key + " latency");
   if (o.has("ranks")) {
@@ -182,7 +200,7 @@ Link read_link(Sheet& s, const std::string& key) {
 void read_pcie(Sheet& s) {
   if (!s.file.has("pcie")) return unknown(s, "pcie");
   const Object pcie = s.file.object("pcie");
-  s.card.pcie = s.quantity(pcie, "bandwidth", "pcie.bandwidth", parse_rate);
+  s.card.pcie = s.quantity(pcie, "bandwidth", "pcie.bandwidth", written_rate);
   pcie.text_or("type", "");
   pcie.refuse_unread();
 }
@@ -193,20 +211,21 @@ void read_host(Sheet& s) {
   side.link = s.card.pcie;
   if (!s.file.has("host")) return;
   const Object host = s.file.object("host");
-  if (host.has("bandwidth")) side.link = s.quantity(host, "bandwidth", "host.bandwidth", parse_rate);
-  if (host.has("memory")) side.memory = s.quantity(host, "memory", "host.memory", parse_rate);
-  if (host.has("capacity")) side.capacity = s.quantity(host, "capacity", "host.capacity", parse_bytes);
+  if (host.has("bandwidth")) side.link = s.quantity(host, "bandwidth", "host.bandwidth", written_rate);
+  if (host.has("memory")) side.memory = s.quantity(host, "memory", "host.memory", written_rate);
+  if (host.has("capacity")) side.capacity = s.quantity(host, "capacity", "host.capacity", written_bytes);
   host.text_or("type", "");
   host.refuse_unread();
 }
 
 void read_prices(Sheet& s) {
+  s.file.expects("prices", [&] { return json::objects_at(s.file.where() + ", \"prices\"[0]"); });
   const json::Value* list = s.file.find("prices");
   if (list == nullptr || list->empty()) return unknown(s, "price");
   if (!list->is_array()) throw InputError(s.file.where() + ", \"prices\": expected a list of {\"price\", \"source\"}");
   for (const json::Value& v : *list) {
     const Object price(v, fmt::format("{}, \"prices\"[{}]", s.file.where(), s.card.prices.size()));
-    s.card.prices.push_back({.usd_per_hour = parse_price(price.text("price"), price.where()),
+    s.card.prices.push_back({.usd_per_hour = parse_price(price.text("price", "2 USD/h"), price.where()),
                              .source = price.text_or("source", ""),
                              .seller = price.text_or("seller", ""),
                              .date = price.text_or("date", ""),
@@ -217,11 +236,11 @@ void read_prices(Sheet& s) {
 
 void read_cache_and_power(Sheet& s) {
   if (s.file.has("cache"))
-    s.card.cluster.device.cache = s.quantity(s.file, "cache", "cache", parse_bytes);
+    s.card.cluster.device.cache = s.quantity(s.file, "cache", "cache", written_bytes);
   else
     unknown(s, "cache");
   if (s.file.has("power"))
-    s.card.watts = s.quantity(s.file, "power", "power", parse_watts);
+    s.card.watts = s.quantity(s.file, "power", "power", written_watts);
   else
     unknown(s, "power");
 }
@@ -253,13 +272,18 @@ void each_format(const Object& o, const char* key, const F& f) {
 
 void read_cores(const Object& o, const char* key, std::array<CoreRates, peak_count>& to,
                 FlopsPerSecond CoreRates::*way) {
-  each_format(o, key, [&](const Object& in, std::size_t i) {
-    to[i].*way = parse_flops_rate(in.text(peak_names[i]), in.where() + ", " + in_quotes(peak_names[i]));
-  });
+  each_format(o, key,
+              [&](const Object& in, std::size_t i) { to[i].*way = written_flops_rate.read(in, peak_names[i]); });
+}
+
+/// The schema of one number for all formats, or an object of numbers.
+json::Expected number_or_formats(const std::string& where) {
+  return {{{"anyOf", {{{"type", "number"}}, json::schema_at(where)}}}, json::Value::array({1, json::Value::object()})};
 }
 
 /// Fractions by number format. The file has a single fraction for all formats, or one per format.
 std::array<double, peak_count> shares(const Object& o, const char* key) {
+  o.expects(key, [&] { return number_or_formats(o.where() + ", " + in_quotes(key)); });
   const json::Value* v = o.find(key);
   if (v == nullptr || !v->is_object()) return for_each_format(share(o, key));
   std::array<double, peak_count> all = for_each_format(1.0);
@@ -288,12 +312,13 @@ void read_levels(Sheet& s) {
     s.card.bridged = true;
   }
   if (!s.file.has("spine")) return;
+  const Link spine = read_link(s, "spine");
   if (network.bandwidth.value <= 0 || network.ranks <= link.ranks)
     throw InputError(
         fmt::format("{}: \"spine\" connects networks; set \"ranks\" of \"network\" to the devices of one network, "
                     "more than the {} of \"link\"",
                     s.file.where(), link.ranks));
-  s.card.cluster.levels.push(read_link(s, "spine"));
+  s.card.cluster.levels.push(spine);
 }
 
 /// Marks the formats for which the object states fractions.
@@ -313,13 +338,13 @@ void read_achieved(Sheet& s) {
   a.unaligned = shares(o, "unaligned");
   a.memory = share(o, "memory");
   a.links.inside = a.links.between = share(o, "link");
-  const auto seconds = [&](std::string_view key, Seconds& to) {
-    if (o.has(key)) to = parse_seconds(o.text(key), o.where() + ", " + in_quotes(key));
+  const auto time = [&](std::string_view key, Seconds& to) {
+    if (o.has(key)) to = written_seconds.read(o, key);
   };
-  seconds("launch", a.launch);
-  seconds("launch_backward", a.launch_backward);
-  seconds("recorded", a.recorded);
-  seconds("recorded_backward", a.recorded_backward);
+  time("launch", a.launch);
+  time("launch_backward", a.launch_backward);
+  time("recorded", a.recorded);
+  time("recorded_backward", a.recorded_backward);
   read_cores(o, "attention", a.flash, &CoreRates::forward);
   read_cores(o, "attention_backward", a.flash, &CoreRates::backward);
   read_cores(o, "plain_attention", a.plain, &CoreRates::forward);
@@ -329,8 +354,8 @@ void read_achieved(Sheet& s) {
   each_format(o, "exposed", [&](const Object& in, std::size_t i) { a.exposed[i] = not_negative(in, peak_names[i]); });
   each_format(o, "half_matmul",
               [&](const Object& in, std::size_t i) { a.half_matmul[i] = not_negative(in, peak_names[i]); });
-  if (o.has("overhead")) a.overhead = parse_bytes(o.text("overhead"), o.where() + ", \"overhead\"");
-  if (o.has("cache")) a.cache = parse_rate(o.text("cache"), o.where() + ", \"cache\"");
+  if (o.has("overhead")) a.overhead = written_bytes.read(o, "overhead");
+  if (o.has("cache")) a.cache = written_rate.read(o, "cache");
   a.functions = not_negative(o, "functions");
   s.card.achieved_how = o.text("how");
   if (s.card.achieved_how.empty()) throw InputError(o.where() + ": \"how\" is empty; describe the measurement");

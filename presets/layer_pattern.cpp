@@ -66,6 +66,20 @@ std::optional<json::Value> steps_json(const LayerSet& set, Count layers) {
 
 }  // namespace
 
+json::Expected layer_pattern_schema() {
+  const json::Value layer{{"type", "integer"}, {"minimum", 0}};
+  const json::Value steps{{"type", "object"},
+                          {"properties", {{"from", layer}, {"every", {{"type", "integer"}, {"minimum", 1}}}}},
+                          {"required", {"from", "every"}},
+                          {"additionalProperties", false}};
+  const json::Value except{{"type", "object"},
+                           {"properties", {{"except", steps}}},
+                           {"required", json::Value::array({"except"})},
+                           {"additionalProperties", false}};
+  return {{{"anyOf", {{{"const", "all"}}, {{"type", "array"}, {"items", layer}}, steps, except}}},
+          json::Value::array({"all"})};
+}
+
 LayerSet read_layer_pattern(const json::Value& pattern, Count layers, const std::string& where) {
   const LayerSet set = read_any(pattern, layers, where);
   if (set.empty()) throw InputError(where + " contains no layer; omit the whole block instead");

@@ -9,6 +9,9 @@
 
 namespace llmcalc {
 
+/// The schema of a pattern, at the key of a model file that has it.
+json::Expected layer_pattern_schema();
+
 /// Reads the set of layers that `pattern` describes in a model with `layers` layers. `where` names the file and the
 /// key. Throws InputError if the pattern is invalid.
 LayerSet read_layer_pattern(const json::Value& pattern, Count layers, const std::string& where);

@@ -16,6 +16,7 @@
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
 #include "presets/names/meant_model.hpp"
+#include "text/file_access.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 
 bool exists(std::string_view path) {
   std::error_code ignored;
-  return !path.empty() && fs::exists(fs::path(path), ignored);
+  return has_file_access() && !path.empty() && fs::exists(fs::path(path), ignored);
 }
 
 /// Whether `text` is meant as a path: it contains '/', ends in one of the extensions below, is "-", or names an
@@ -363,6 +364,7 @@ ModelCard load_model(const Builtin& preset) {
 
 namespace {
 ModelCard model_at(const std::string& path) {
+  require_file_access(path);
   if (is_checkpoint_path(path)) return checkpoint_or_config_card(path);
   const Document d = whole_config(model_path(path));
   if (is_model_file(d.value)) return read_model_file(d.value, d.where);
@@ -390,6 +392,7 @@ ModelCard load_model(std::string_view name_or_path) {
 
 Document config_document(const std::string& path) {
   if (!is_path(path)) throw InputError(fmt::format("'{}' is not a file; expected a config.json or its folder", path));
+  require_file_access(path);
   if (is_checkpoint_path(path)) {
     if (std::optional<Document> config = config_for_absent(absent_shards(path))) return std::move(*config);
     return checkpoint_config(read_checkpoint(path));

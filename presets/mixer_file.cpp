@@ -13,7 +13,7 @@ using json::Value;
 
 template <Named E>
 E choice(const Object& o, std::string_view key) {
-  const std::string text = o.text(key);
+  const std::string text = o.word(key, choice_names<E>);
   if (const auto found = parse<E>(text)) return *found;
   throw InputError(
       fmt::format("{}: {}: expected {}, got {}", o.where(), in_quotes(key), one_of(choice_names<E>), in_quotes(text)));

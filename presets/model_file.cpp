@@ -9,6 +9,7 @@
 #include "presets/mixer_file.hpp"
 #include "presets/repeats.hpp"
 #include "presets/weights_file.hpp"
+#include "text/json_schema.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -19,6 +20,7 @@ using json::Object;
 using json::Value;
 
 LayerSet layers(const Object& o, Count count) {
+  o.expects("layers", layer_pattern_schema);
   const Value* pattern = o.find("layers");
   if (pattern == nullptr)
     throw InputError(o.where() + ", \"layers\" is missing; expected \"all\", a pattern or a list of layers");
@@ -35,8 +37,9 @@ void read_local(const Object& o, const char* size, bool chunked, Arch& a) {
 /// Calls read(object) for each object in the list `key`. Throws InputError for more than `most` objects.
 template <typename Read>
 void read_list(const Object& o, std::string_view key, std::size_t most, const Read& read) {
-  const Value& list = *o.find(key);
   const std::string where = fmt::format("{}, {}", o.where(), in_quotes(key));
+  o.expects(key, [&] { return json::objects_at(where + ", entry 0"); });
+  const Value& list = *o.find(key);
   if (!list.is_array() || list.empty() || list.size() > most)
     throw InputError(fmt::format("{}: expected a list of 1 to {} objects, got {}", where, most,
                                  list.is_array() ? fmt::format("{}", list.size()) : list.dump()));
@@ -219,6 +222,7 @@ bool is_model_file(const Value& value) { return value.is_object() && value.conta
 
 ModelCard read_model_file(const Value& value, const std::string& where) {
   const Object o(value, where);
+  o.expects("llmcalc_model", [] { return json::Expected{{{"const", 1}}, Value::array({1})}; });
   if (const Count n = o.count("llmcalc_model"); n != 1)
     throw InputError(fmt::format("{}: \"llmcalc_model\" is {}; this program reads version 1", where, n));
   ModelCard card;
@@ -238,6 +242,7 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
   if (o.has("caveats")) card.caveats = o.texts("caveats");
   if (o.has("weights")) card.weights = read_weight_formats(o.object("weights"));
   if (o.has("products")) read_products(o.object("products"), card);
+  o.expects("stored_bytes", stored_bytes_schema);
   const bool has_bytes = o.has("stored_bytes");
   o.refuse_unread();
   check_arch(card.arch, where);

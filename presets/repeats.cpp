@@ -8,6 +8,7 @@ namespace llmcalc {
 Repeats read_repeats(const json::Object& o, Count layers) {
   Repeats r;
   r.period = o.positive_or("period", 1);
+  o.expects("layers", layer_pattern_schema);
   if (const json::Value* pattern = o.find("layers"))
     r.layers = read_layer_pattern(*pattern, layers, o.where() + ", \"layers\"");
   else

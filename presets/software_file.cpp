@@ -7,6 +7,7 @@
 
 #include "presets/formats/weight_formats.hpp"
 #include "text/error.hpp"
+#include "text/json_schema.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -60,12 +61,14 @@ constexpr std::array use_words{Said{"training", Use::training}, Said{"inference"
 /// Reads the keyword under `key` as an enum value.
 template <typename T, std::size_t n>
 T read_word(const json::Object& o, std::string_view key, const std::array<Said<T>, n>& words) {
-  const std::string said = o.text(key);
-  std::string all;
+  std::string all, names;
   for (const Said<T>& w : words) {
-    if (w.word == said) return w.meaning;
     all += (all.empty() ? "" : ", ") + in_quotes(w.word);
+    names += (names.empty() ? "" : "|") + std::string(w.word);
   }
+  const std::string said = o.word(key, names);
+  for (const Said<T>& w : words)
+    if (w.word == said) return w.meaning;
   throw InputError(fmt::format("{}, {}: expected one of {}, got {}", o.where(), in_quotes(key), all, in_quotes(said)));
 }
 
@@ -86,6 +89,7 @@ TrainingStack read_training(const json::Object& o) {
 }
 
 std::vector<Component> read_components(const json::Object& o, const char* key) {
+  o.expects(key, [] { return json::words_among(split_at_bars(component_names() + "|position")); });
   std::vector<Component> all;
   for (const std::string& word : o.texts(key)) {
     std::size_t i = 0;

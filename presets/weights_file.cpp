@@ -55,6 +55,16 @@ void put_bytes_of(Value& v, const ModelCard& card, Owner owner) {
 
 }  // namespace
 
+json::Expected stored_bytes_schema() {
+  Value bytes = Value::object();
+  for (const std::string& name : split_at_bars(component_names() + "|position"))
+    bytes[name] = {{"type", "integer"}, {"minimum", 0}};
+  Value modules{{"type", "object"}, {"properties", bytes}, {"additionalProperties", false}};
+  Value all = modules;
+  all["properties"][std::string(modules_key)] = std::move(modules);
+  return {all, Value::array({Value::object()})};
+}
+
 void read_stored_bytes(const Object& o, ModelCard& card) {
   if (!card.weights)
     throw InputError(o.where() +
@@ -68,11 +78,12 @@ void read_stored_bytes(const Object& o, ModelCard& card) {
 }
 
 void read_products(const Object& o, ModelCard& card) {
-  const DType t = format_called(o.text("format"), o.where() + ", \"format\"");
+  const DType t = format_called(o.text("format", "fp8"), o.where() + ", \"format\"");
   if (!is_operand_format(t.format()) || whole_bits(t.format()) >= 16)
     throw InputError(fmt::format("{}, \"format\": expected a matmul operand format of fewer than 16 bits, got {}",
                                  o.where(), t.name()));
   card.products = t;
+  o.expects("of", [] { return json::words_among(split_at_bars(choice_names<NarrowPart>)); });
   if (o.has("of")) card.product_parts = {};
   for (const std::string& word : o.has("of") ? o.texts("of") : std::vector<std::string>()) {
     const auto part = parse<NarrowPart>(word);

@@ -11,6 +11,8 @@ namespace llmcalc {
 /// model's bytes per parameter. Precondition: the card has its architecture and formats. Throws InputError if the
 /// object is invalid.
 void read_stored_bytes(const json::Object& o, ModelCard& card);
+/// The schema of this object.
+json::Expected stored_bytes_schema();
 json::Value stored_bytes_json(const ModelCard& card);
 
 /// { "format": FORMAT, "of"?: [ any of attention, mlp, experts ] }: format of both operands of the blocks' matmuls, and

@@ -12,19 +12,25 @@
 #include "report/compare.hpp"
 #include "report/render/render.hpp"
 #include "text/error.hpp"
+#include "text/file_access.hpp"
 #include "text/json_text.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
 
-Output output_of(const json::Value& request, Runner& runner);
+/// The remedy for an unknown key of a request.
+std::string remedy_for(const std::string& key, const std::vector<std::string>& known) {
+  const auto all = options();
+  const bool option = std::any_of(all.begin(), all.end(), [&](const Option& o) { return o.key() == key; });
+  return option ? "; put it under \"inputs\"" : suggestion(key, known);
+}
 
 void refuse_unknown_keys(const json::Value& request) {
   static const std::vector<std::string> known{"command", "model", "hardware", "inputs", "sides", "style"};
   for (const auto& [key, value] : request.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    throw InputError(fmt::format("{} is not a request key{}", in_quotes(key), suggestion(key, known)));
+    throw InputError(fmt::format("{} is not a request key{}", in_quotes(key), remedy_for(key, known)));
   }
 }
 
@@ -35,23 +41,27 @@ const Command& command_called(const std::string& name) {
   throw InputError(fmt::format("\"command\": unknown command {}{}", in_quotes(name), suggestion(name, known)));
 }
 
-Output compared(const json::Value& request, Runner& runner) {
+AnsweredRequest compared(const json::Value& request, Runner& runner) {
   const auto sides = request.find("sides");
   if (sides == request.end() || !sides->is_array() || sides->size() < 2)
     throw InputError("\"sides\": expected a list of at least two requests");
   std::vector<Side> all;
   for (const json::Value& side : *sides)
-    all.push_back({fmt::format("side {}", all.size() + 1), json_of(output_of(side, runner))});
-  return {compare(all)};
+    all.push_back({fmt::format("side {}", all.size() + 1), json_of(answer_request(side, runner).output)});
+  return {{compare(all)}, {.full = false}};
 }
 
 /// The request, with the second word of its command as the input "what".
 json::Value with_words(json::Value request, const std::string& second) {
-  if (!second.empty()) request["inputs"]["what"] = second;
+  if (second.empty()) return request;
+  if (json::Value& inputs = request["inputs"]; inputs.is_object() || inputs.is_null()) inputs["what"] = second;
   return request;
 }
 
-Output output_of(const json::Value& request, Runner& runner) {
+}  // namespace
+
+AnsweredRequest answer_request(const json::Value& request, Runner& runner) {
+  const NoFileAccess files;
   if (!request.is_object())
     throw InputError("a request must be an object: {\"command\", \"model\", \"hardware\", \"inputs\"}");
   refuse_unknown_keys(request);
@@ -60,12 +70,14 @@ Output output_of(const json::Value& request, Runner& runner) {
     throw InputError("\"command\" is missing; specify one, such as \"train\"");
   const std::string words = said->get<std::string>();
   const std::size_t space = words.find(' ');
-  if (words == "compare") return compared(request, runner);
+  if (words == compare_name) return compared(request, runner);
   const Command& command = command_called(words.substr(0, space));
   const std::string second = space == std::string::npos ? "" : words.substr(space + 1);
   const Arguments arguments(command, with_words(request, second), Files::refused);
-  return command.answer(arguments, runner);
+  return {command.answer(arguments, runner), arguments.screen()};
 }
+
+namespace {
 
 // ---- Styles
 
@@ -96,14 +108,14 @@ json::Value styled(Output output, Style style) {
 
 json::Value answered(const json::Value& request, Runner& runner) {
   const Style style = style_of(request);
-  Output output = output_of(request, runner);
+  Output output = answer_request(request, runner).output;
   return style == Style::json ? json_of(output) : styled(std::move(output), style);
 }
 
 /// The answer's text; a file is printed unchanged.
 std::string printed_answer(const json::Value& request, Runner& runner) {
   const Style style = style_of(request);
-  Output output = output_of(request, runner);
+  Output output = answer_request(request, runner).output;
   return style == Style::json ? text_of(output, {.style = style}) : dump(styled(std::move(output), style));
 }
 
@@ -118,11 +130,15 @@ std::string key_in(std::string_view sentence) {
   return o == nullptr ? "" : o->key();
 }
 
+}  // namespace
+
 json::Value refusal(const std::string& sentence) {
   json::Value error{{"message", sentence}, {"exit_code", 2}};
   if (const std::string key = key_in(sentence); !key.empty()) error["key"] = key;
   return {{"error", std::move(error)}};
 }
+
+namespace {
 
 /// The result of `run`, or the error as `as_result` makes it from JSON.
 template <typename Run, typename Error>

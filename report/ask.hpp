@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "report/commands/command.hpp"
 #include "report/commands/runner.hpp"
 #include "text/json.hpp"
 
@@ -33,5 +34,15 @@ std::string ask_text(const json::Value& request, Runner& runner);
 std::string ask_text(std::string_view request, Runner& runner);
 /// Text of the error object with this sentence.
 std::string error_text(const std::string& sentence);
+/// An answer, and the output settings that its request selects.
+struct AnsweredRequest {
+  Output output;
+  Screen screen;
+};
+/// Like ask(), but before the answer is rendered. Throws InputError and Overflow.
+AnsweredRequest answer_request(const json::Value& request, Runner& runner);
+
+/// The error that ask() returns for a sentence.
+json::Value refusal(const std::string& sentence);
 
 }  // namespace llmcalc

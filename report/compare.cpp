@@ -321,7 +321,7 @@ void add_sentences(Report& r, const Side& a, const Side& b) {
 Report compare(const std::vector<Side>& reports) {
   check_sides(reports);
   Report r;
-  r.command = "compare";
+  r.command = compare_name;
   Grid all{.key = "sides", .title = "", .columns = {}, .rows = {}};
   std::vector<Side> sides;
   for (const Side& s : reports) {

@@ -11,6 +11,7 @@
 namespace llmcalc {
 
 /// The command in help and documentation.
+inline constexpr std::string_view compare_name = "compare";
 inline constexpr std::string_view compare_summary = "compare plans, models or devices";
 inline constexpr std::string_view compare_about =
     "Shows reports of the same command side by side and breaks down the differences between them. A plan search (plan "

@@ -60,6 +60,13 @@ Report answer(const Question& question, const Request& r) {
   return report;
 }
 
+std::string answer_keys(const Question& question) {
+  std::string all = "model hardware inputs conventions";
+  if ((question.parts & part::training) != 0) all += " layout stages";
+  for (const SectionRow& row : question.sections) all += fmt::format(" {}", row.key.substr(0, row.key.find('.')));
+  return fmt::format("{} {}", all, question.filled);
+}
+
 std::string title(const ModelCard& card) { return card.title.empty() ? card.name : card.title; }
 std::string title(const HardwareCard& card) { return card.title.empty() ? card.name : card.title; }
 

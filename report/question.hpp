@@ -24,6 +24,7 @@ struct Question {
   bool needs_hardware = false;
   std::span<const SectionRow> sections{};
   void (*fill)(const Answer& answer, Report& report);  ///< adds operators and verdict to the report, after the sections
+  std::string_view filled{};                           ///< keys in JSON that fill() adds, separated by spaces
 };
 
 extern const Question params_question, memory_question, flops_question, train_question, infer_question, report_question;
@@ -35,6 +36,9 @@ const Question* find_question(std::string_view name);
 bool applies(const SectionRow& row, const Request& r);
 /// The worse of the memory verdicts on training and inference; absent without hardware.
 std::optional<Fit> fit_of(const Answer& answer);
+
+/// Keys of the question's report in JSON, besides those of every report, separated by spaces.
+std::string answer_keys(const Question& question);
 
 /// The report for a request that has been read and checked.
 Report answer(const Question& question, const Request& r);

@@ -41,14 +41,19 @@ std::string words_text(const Capabilities& of, Capability c) {
   return words->empty() ? "-" : fmt::format("{}", fmt::join(*words, ", "));
 }
 
+std::string plain_text(const json::Value& v) { return v.is_string() ? v.get<std::string>() : v.dump(); }
+
+/// The values of a list, joined by commas; "-" for an empty list.
+std::string joined_text(const json::Value& list) {
+  std::vector<std::string> all;
+  for (const json::Value& v : list) all.push_back(plain_text(v));
+  return all.empty() ? "-" : fmt::format("{}", fmt::join(all, ", "));
+}
+
 /// Keys of a JSON value with their values as text: "capabilities.schedules" -> "1f1b".
 void flatten(const json::Value& v, const std::string& path, std::map<std::string, std::string>& all) {
-  if (v.is_array()) {
-    all[path] = v.empty() ? "-" : fmt::format("{}", fmt::join(v.get<std::vector<std::string>>(), ", "));
-    return;
-  }
   if (!v.is_object()) {
-    all[path] = v.is_string() ? v.get<std::string>() : v.dump();
+    all[path] = v.is_array() ? joined_text(v) : plain_text(v);
     return;
   }
   for (const auto& [key, value] : v.items()) flatten(value, path.empty() ? key : path + "." + key, all);

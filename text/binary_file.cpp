@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "text/error.hpp"
+#include "text/file_access.hpp"
 
 namespace llmcalc {
 
@@ -27,6 +28,7 @@ Count regular_size(int file, const std::string& path, std::string_view expected)
 }  // namespace
 
 BinaryFile::BinaryFile(std::string path, std::string_view expected) : path_(std::move(path)) {
+  require_file_access(path_);
   file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not hang
   if (file_ < 0) throw InputError(fmt::format("cannot read '{}': {}", path_, std::strerror(errno)));
   try {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "text/file_access.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc::json {
@@ -47,6 +48,7 @@ std::string stream_text(std::istream& in, const std::string& path, std::size_t m
 }  // namespace
 
 std::string file_text(const std::string& path, std::string_view expected, std::size_t most) {
+  require_file_access(path);
   errno = 0;
   if (path == standard_input) return stream_text(std::cin, path, most);
   refuse_unless_a_file(path, expected);

@@ -8,6 +8,8 @@
 #include <limits>
 #include <unordered_set>
 
+#include "text/json_questions.hpp"
+#include "text/json_schema.hpp"
 #include "text/json_text.hpp"
 #include "text/names.hpp"
 
@@ -208,6 +210,7 @@ Object::Object(const Value& value, std::string where) : value_(&value), where_(s
 bool Object::was_read(std::string_view key) const { return std::find(read_.begin(), read_.end(), key) != read_.end(); }
 
 const Value* Object::find(std::string_view key) const {
+  if (is_describing()) return current_questions()->find(where_, key);
   if (!was_read(key)) read_.emplace_back(key);
   for (const auto& [name, value] : value_->get_ref<const Value::object_t&>())
     if (name == key) return value.is_null() ? nullptr : &value;
@@ -215,6 +218,17 @@ const Value* Object::find(std::string_view key) const {
 }
 
 bool Object::has(std::string_view key) const { return find(key) != nullptr; }
+
+bool is_describing() { return current_questions() != nullptr; }
+
+void Object::expect(std::string_view key, const Expected& value) const {
+  current_questions()->expects(where_, key, value);
+}
+
+void Object::need(std::string_view key, const Expected& value) const {
+  expect(key, value);
+  current_questions()->needs(where_, key);
+}
 
 namespace {
 
@@ -229,6 +243,10 @@ constexpr std::string_view whole_from_1 = "a whole number of at least 1";
 constexpr std::string_view a_number = "a finite number";
 constexpr std::string_view a_flag = "true or false";
 constexpr std::string_view a_text = "a string in quotes";
+
+Value type_schema(const char* type) { return {{"type", type}}; }
+Value whole_schema(Count least) { return {{"type", "integer"}, {"minimum", least}}; }
+Value list_schema(const Value& item) { return {{"type", "array"}, {"items", item}}; }
 
 /// The integer value of a number written with a decimal point or an exponent, if it is in [0, 2^53]; above that,
 /// doubles skip integers.
@@ -265,18 +283,21 @@ const Value& present(const Value* v, const std::string& where, std::string_view 
 }  // namespace
 
 Count Object::count(std::string_view key) const {
+  if (is_describing()) need(key, {whole_schema(0), Value::array({1})});
   return at_least(present(find(key), where_, key, whole), 0, where_, in_quotes(key));
 }
 
 Count Object::count_or(std::string_view key, Count otherwise) const { return has(key) ? count(key) : otherwise; }
 
 Count Object::positive(std::string_view key) const {
+  if (is_describing()) need(key, {whole_schema(1), Value::array({1})});
   return at_least(present(find(key), where_, key, whole_from_1), 1, where_, in_quotes(key));
 }
 
 Count Object::positive_or(std::string_view key, Count otherwise) const { return has(key) ? positive(key) : otherwise; }
 
 double Object::number_or(std::string_view key, double otherwise) const {
+  if (is_describing()) expect(key, {type_schema("number"), Value::array({1})});
   const Value* v = find(key);
   if (v == nullptr) return otherwise;
   if (!v->is_number() || !std::isfinite(v->get<double>())) refuse(where_, in_quotes(key), v, a_number);
@@ -284,6 +305,7 @@ double Object::number_or(std::string_view key, double otherwise) const {
 }
 
 bool Object::flag(std::string_view key) const {
+  if (is_describing()) need(key, {type_schema("boolean"), Value::array({true, false})});
   const Value& v = present(find(key), where_, key, a_flag);
   if (!v.is_boolean()) refuse(where_, in_quotes(key), &v, a_flag);
   return v.get<bool>();
@@ -291,7 +313,26 @@ bool Object::flag(std::string_view key) const {
 
 bool Object::flag_or(std::string_view key, bool otherwise) const { return has(key) ? flag(key) : otherwise; }
 
-std::string Object::text(std::string_view key) const { return printable(raw_text(*this, key)); }
+std::string Object::text(std::string_view key) const {
+  if (is_describing()) need(key, {type_schema("string"), Value::array({"x"})});
+  return printable(raw_text(*this, key));
+}
+
+std::string Object::text(std::string_view key, std::string_view example) const {
+  expects(key, [&] {
+    const auto examples = Value::array({example});
+    return Expected{{{"type", "string"}, {"examples", examples}}, examples};
+  });
+  return text(key);
+}
+
+std::string Object::word(std::string_view key, std::string_view words) const {
+  if (is_describing()) {
+    const Value all = split_at_bars(words);
+    need(key, {{{"enum", all}}, all});
+  }
+  return text(key);
+}
 
 std::string Object::text_or(std::string_view key, std::string_view otherwise) const {
   return has(key) ? text(key) : std::string(otherwise);
@@ -304,12 +345,14 @@ std::string raw_text(const Object& o, std::string_view key) {
 }
 
 Object Object::object(std::string_view key) const {
+  if (is_describing()) need(key, {schema_at(where_ + ", " + in_quotes(key)), Value::array({Value::object()})});
   const Value& v = present(find(key), where_, key, "an object in braces");
   if (!v.is_object()) refuse(where_, in_quotes(key), &v, "an object in braces");
   return Object(v, where_ + ", " + in_quotes(key));
 }
 
 std::vector<Count> Object::counts(std::string_view key) const {
+  if (is_describing()) need(key, {list_schema(whole_schema(0)), Value::array({Value::array({1})})});
   const Value& list = present(find(key), where_, key, "a list of whole numbers");
   if (!list.is_array()) refuse(where_, in_quotes(key), &list, "a list of whole numbers");
   std::vector<Count> out;
@@ -318,6 +361,7 @@ std::vector<Count> Object::counts(std::string_view key) const {
 }
 
 std::vector<std::string> Object::texts(std::string_view key) const {
+  if (is_describing()) need(key, {list_schema(type_schema("string")), Value::array({Value::array({"x"})})});
   const Value& list = present(find(key), where_, key, "a list of strings");
   if (!list.is_array()) refuse(where_, in_quotes(key), &list, "a list of strings");
   std::vector<std::string> out;
@@ -350,6 +394,7 @@ std::vector<std::string> Object::unread() const {
 }
 
 void Object::refuse_unread() const {
+  if (is_describing()) return current_questions()->closes(where_);
   const auto left = unread();
   if (left.empty()) return;
   std::vector<std::string> keys = read_;

@@ -36,6 +36,14 @@ inline constexpr std::string_view standard_input = "-";
 /// or longer than `most` bytes; `expected` describes the kind of file to pass instead.
 std::string file_text(const std::string& path, std::string_view expected = "a JSON file", std::size_t most = max_bytes);
 
+/// The values that a reader expects at a key: their schema, and samples that it reads in different ways.
+struct Expected {
+  Value schema, samples;
+};
+
+/// Whether this thread's readers are run for their schema (text/json_schema.hpp).
+bool is_describing();
+
 /// A checked view of a JSON object. It records which keys were read, so that unknown keys can be rejected. Every getter
 /// throws an InputError that names the file, the key, the expected value and the actual one.
 class Object {
@@ -57,10 +65,19 @@ class Object {
   bool flag(std::string_view key) const;
   bool flag_or(std::string_view key, bool otherwise) const;
   std::string text(std::string_view key) const;
+  std::string text(std::string_view key, std::string_view example) const;  ///< text(); `example`: for the schema
+  std::string word(std::string_view key, std::string_view words) const;    ///< text(); "a|b|c" is expected, unchecked
   std::string text_or(std::string_view key, std::string_view otherwise) const;
   Object object(std::string_view key) const;
   std::vector<Count> counts(std::string_view key) const;       ///< an array of integers in [0, 2^63)
   std::vector<std::string> texts(std::string_view key) const;  ///< an array of strings
+
+  /// Declares, for the schema, the values expected at a key that is read without one of the getters above. `of` returns
+  /// an Expected.
+  template <typename Of>
+  void expects(std::string_view key, const Of& of) const {
+    if (is_describing()) expect(key, of());
+  }
 
   /// The first of `keys` that is present. If all are absent, throws an InputError that lists them.
   std::string_view first_of(std::initializer_list<std::string_view> keys) const;
@@ -77,6 +94,8 @@ class Object {
 
  private:
   bool was_read(std::string_view key) const;
+  void expect(std::string_view key, const Expected& value) const;
+  void need(std::string_view key, const Expected& value) const;
 
   const Value* value_;
   std::string where_;

@@ -134,6 +134,15 @@ std::string shell_word(std::string_view text) {
   return out + "'";
 }
 
+std::vector<std::string> split_at_bars(std::string_view names) {
+  std::vector<std::string> all;
+  for (std::size_t bar = 0; bar != names.npos; names.remove_prefix(bar == names.npos ? 0 : bar + 1)) {
+    bar = names.find('|');
+    all.emplace_back(names.substr(0, bar));
+  }
+  return all;
+}
+
 std::string one_of(std::string_view names) {
   std::string out(names);
   if (const std::size_t last = out.rfind('|'); last != std::string::npos) out.replace(last, 1, " or ");

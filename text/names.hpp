@@ -31,6 +31,9 @@ std::string in_quotes(std::string_view text);
 /// the punctuation of names and paths.
 std::string shell_word(std::string_view text);
 
+/// The names in "adam|sgd|lion".
+std::vector<std::string> split_at_bars(std::string_view names);
+
 /// Joins the names in "adam|sgd|lion" as "adam, sgd or lion".
 std::string one_of(std::string_view names);
 

@@ -199,6 +199,7 @@ const Command accuracy_command{
     .words = accuracy_words,
     .own = accuracy_options,
     .parts = part::styles | part::pictures | part::records | part::files,
+    .keys = "inputs conventions rows skipped summary throughput",
     .run = run_accuracy};
 
 }  // namespace llmcalc

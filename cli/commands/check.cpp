@@ -109,6 +109,7 @@ const Command check_command{.name = "check",
                                 "  llmcalc check --baseline saved.json --tolerance 1e-6",
                             .own = check_options,
                             .parts = part::styles,
+                            .keys = "inputs differences changes",
                             .run = run_check};
 
 }  // namespace llmcalc

@@ -160,6 +160,7 @@ const Command compare_command{.name = "compare",
                               .words = compare_words,
                               .own = compare_options,
                               .parts = part::styles | part::full | part::records,
+                              .keys = "sides differences",
                               .run = run_compare};
 
 }  // namespace llmcalc

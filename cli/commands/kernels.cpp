@@ -113,6 +113,9 @@ const Command validate_command{
     .own = validate_options,
     .parts = part::training | part::step | part::inference | part::one_batch | part::model_flops | part::halves |
              part::styles,
+    .keys =
+        "model hardware inputs conventions cases training inference elementwise times differences attention_core "
+        "utilization tensor_work counters energy device_memory machine",
     .run = run_validate};
 
 const Command learn_command{
@@ -129,6 +132,7 @@ const Command learn_command{
     .words = learn_words,
     .own = learn_options,
     .parts = part::styles | part::exact | part::files,
+    .keys = "model inputs conventions learnt_model learning held_out",
     .run = run_learn};
 
 const Command generate_command{
@@ -145,6 +149,7 @@ const Command generate_command{
     .words = generate_words,
     .own = generate_options,
     .parts = part::json | part::help,
+    .keys = "model inputs generation with_and_without_cache",
     .run = run_generate};
 
 const Command perplexity_command{.name = "perplexity",
@@ -159,6 +164,7 @@ const Command perplexity_command{.name = "perplexity",
                                  .words = perplexity_words,
                                  .own = perplexity_options,
                                  .parts = part::styles | part::exact,
+                                 .keys = "model inputs conventions prediction",
                                  .run = run_perplexity};
 
 const Command calibrate_command{
@@ -179,6 +185,7 @@ const Command calibrate_command{
         "  llmcalc calibrate --server http://localhost:8000 --hardware h100",
     .own = calibrate_options,
     .parts = part::styles | part::exact | part::files,
+    .keys = "inputs machine matmul rates residuals",
     .run = run_calibrate};
 
 }  // namespace llmcalc

@@ -121,6 +121,7 @@ const Command sweep_command{
     .own = sweep_options,
     .parts = part::of_training | part::of_inference | part::model_flops | part::time | part::halves | part::target |
              part::serving | part::simulated | part::hardware | part::files | part::help,
+    .files = "row",
     .run = run_sweep};
 
 }  // namespace llmcalc

@@ -61,9 +61,10 @@ DType format_called(const std::string& name, const std::string& where) {
 }
 
 WeightFormats read_weight_formats(const json::Object& o) {
-  WeightFormats weights = format_called(o.text("all"), o.where() + ", \"all\"");
+  WeightFormats weights = format_called(o.text("all", "bf16"), o.where() + ", \"all\"");
   for (const auto& [component, name] : names)
-    if (o.has(name)) weights[component] = format_called(o.text(name), fmt::format("{}, \"{}\"", o.where(), name));
+    if (o.has(name))
+      weights[component] = format_called(o.text(name, "bf16"), fmt::format("{}, \"{}\"", o.where(), name));
   weights[Component::position] = weights[Component::embedding];
   o.refuse_unread();
   return weights;

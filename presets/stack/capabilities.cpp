@@ -7,6 +7,7 @@
 #include "calc/layout.hpp"
 #include "calc/training/optimizer.hpp"
 #include "text/error.hpp"
+#include "text/json_schema.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -113,8 +114,9 @@ bool Capabilities::has(Capability c, std::string_view word) const {
 Capabilities read_capabilities(const json::Object& o) {
   Capabilities all;
   for (const auto& [c, key] : choices<Capability>) {
-    if (!o.has(key)) continue;
     const std::vector<std::string> known = capability_words(c);
+    o.expects(key, [&] { return json::words_among(known); });
+    if (!o.has(key)) continue;
     std::vector<std::string> words = o.texts(key);
     for (const std::string& w : words)
       if (std::find(known.begin(), known.end(), w) == known.end())

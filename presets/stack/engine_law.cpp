@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "text/error.hpp"
+#include "text/json_schema.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -15,7 +16,7 @@ namespace {
 constexpr double mib = 1 << 20, gib = 1 << 30;
 
 CacheGrant read_grant(const json::Object& o) {
-  const std::string text = o.text("memory");
+  const std::string text = o.word("memory", choice_names<CacheGrant>);
   if (const auto grant = parse<CacheGrant>(text)) return *grant;
   throw InputError(
       fmt::format("{}, \"memory\": expected \"share\", \"static share\", \"share of free\" or \"whole\", got {}",
@@ -35,6 +36,10 @@ std::optional<Count> limit(const json::Object& o, std::string_view key) {
 
 /// Whether "pass_tokens" is "prompts" instead of a number.
 bool has_whole_prompts(const json::Object& o) {
+  o.expects("pass_tokens", [] {
+    const json::Value number{{"type", "integer"}, {"minimum", 1}}, word{{"const", "prompts"}};
+    return json::Expected{{{"anyOf", {number, word}}}, json::Value::array({1, "prompts"})};
+  });
   const json::Value* value = o.find("pass_tokens");
   if (value == nullptr || !value->is_string()) return false;
   if (*value == "prompts") return true;
@@ -44,7 +49,7 @@ bool has_whole_prompts(const json::Object& o) {
 
 bool has_scaled_rows(const json::Object& o) {
   if (!o.has("sparse_latent_rows")) return false;
-  const std::string text = o.text("sparse_latent_rows");
+  const std::string text = o.word("sparse_latent_rows", "scaled");
   if (text == "scaled") return true;
   throw InputError(fmt::format("{}, \"sparse_latent_rows\": expected \"scaled\", got {}", o.where(), in_quotes(text)));
 }
@@ -72,6 +77,7 @@ EngineLaw::ByRanks read_ranks(const json::Object& o) {
 /// Reads the objects of a list one by one.
 template <typename Read>
 auto read_list(const json::Object& o, const char* key, const Read& read) {
+  o.expects(key, [&] { return json::objects_at(fmt::format("{}, \"{}\"", o.where(), key)); });
   std::vector<decltype(read(o))> all;
   if (const json::Value* list = o.find(key); list != nullptr && list->is_array())
     for (const json::Value& entry : *list)

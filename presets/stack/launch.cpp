@@ -6,6 +6,7 @@
 
 #include "calc/choice.hpp"
 #include "text/error.hpp"
+#include "text/json_schema.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -18,7 +19,7 @@ inline constexpr auto choices<LaunchForm> = std::array{
 namespace {
 
 LaunchForm read_form(const json::Object& o) {
-  const std::string text = o.text("form");
+  const std::string text = o.word("form", choice_names<LaunchForm>);
   if (const auto form = parse<LaunchForm>(text)) return *form;
   throw InputError(fmt::format("{}, \"form\": unknown form {}", o.where(), in_quotes(text)));
 }
@@ -60,6 +61,17 @@ std::optional<std::string> optional_text(const json::Object& o, const char* key)
   return v == nullptr ? std::nullopt : std::optional(setting_text(*v));
 }
 
+const json::Value one_object = json::Value::array({json::Value::object()});
+
+const json::Value& spellings_schema() {
+  static const json::Value text{{"type", "string"}};
+  static const json::Value all{{"anyOf", {text, {{"type", "array"}, {"items", text}}}}};
+  return all;
+}
+
+/// The schema of a row: the names of a setting, or the object at this place.
+json::Value row_schema(const std::string& where) { return {{"anyOf", {spellings_schema(), json::schema_at(where)}}}; }
+
 LaunchRow read_row(const std::string& key, const json::Value& v, const std::string& where) {
   LaunchRow row{.key = key, .names = {}, .cases = {}, .usual = {}, .absent = {}};
   if (!v.is_object()) {
@@ -67,6 +79,7 @@ LaunchRow read_row(const std::string& key, const json::Value& v, const std::stri
     return row;
   }
   const json::Object o(v, fmt::format("{}, {}", where, in_quotes(key)));
+  o.expects("setting", [] { return json::Expected{spellings_schema(), json::Value::array({"x"})}; });
   if (const json::Value* names = o.find("setting")) row.names = read_spellings(*names, o.where());
   if (o.has("values"))
     for (const auto& [input, way] : o.object("values").value().items())
@@ -92,6 +105,11 @@ Launch read_launch(const json::Object& o) {
   Launch all;
   all.form = read_form(o);
   all.starts = optional_texts(o, "start");
+  o.expects("model", [&] { return json::Expected{row_schema(o.where() + ", \"model\""), one_object}; });
+  o.expects("settings", [&] {
+    const json::Value row = row_schema(o.where() + ", \"model\"");
+    return json::Expected{{{"type", "object"}, {"additionalProperties", row}}, one_object};
+  });
   if (const json::Value* model = o.find("model")) all.model = read_row("model", *model, o.where());
   for (const auto& [key, v] : o.object("settings").value().items()) all.rows.push_back(read_row(key, v, o.where()));
   if (o.has("fixed")) all.fixed = read_settings(o.object("fixed").value());

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <map>
 #include <sstream>
@@ -200,6 +201,16 @@ bool Arguments::has(std::string_view flag) const {
   return std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.option->flag == flag; });
 }
 
+Screen Arguments::screen() const {
+  constexpr std::array full{"--full", "--ops", "--stages", "--exact"};  // lines that only the full report has
+  const auto given = [&](std::string_view flag) { return has(flag); };
+  const auto* const style =
+      std::find_if(style_flags.begin(), style_flags.end(), [&](const StyleFlag& s) { return given(s.flag); });
+  return {.style = style == style_flags.end() ? Style::text : style->style,
+          .exact = given("--exact"),
+          .full = std::any_of(full.begin(), full.end(), given)};
+}
+
 std::vector<std::string> Arguments::texts(std::string_view flag) const {
   std::vector<std::string> all;
   for (const Given& g : given_)
@@ -309,7 +320,7 @@ void Arguments::add_input(const std::string& key, const json::Value& value) {
   std::vector<std::string> known;
   for (std::size_t i = 0; i < command_.words.size(); ++i) {
     const Word& w = command_.words[i];
-    known.push_back(key_of(w));
+    known.push_back(w.request_key());
     if (key != known.back() && key != lower(w.name)) continue;
     if (words_.size() <= i) words_.resize(i + 1);
     if (!value.is_string()) throw InputError(fmt::format("\"inputs\", {}: expected a string", in_quotes(key)));
@@ -320,6 +331,9 @@ void Arguments::add_input(const std::string& key, const json::Value& value) {
   for (const Option* o : options_of(command_)) {
     known.push_back(o->key());
     if (!names(key, *o)) continue;
+    if (o->parts == part::pictures && files_ == Files::refused)
+      throw InputError(
+          fmt::format("\"inputs\", {}: pages and charts are written by the command line; omit it", in_quotes(key)));
     const auto text = input_text(*o, value, "\"inputs\"");
     if (!text) return off_.push_back(o);
     if (files_ == Files::refused) require_presets(o, *text);

@@ -47,6 +47,8 @@ class Arguments {
   Bare bare() const { return json_ ? Bare::allowed : Bare::refused; }
   /// Whether names may be file paths.
   bool reads_files() const { return files_ == Files::read; }
+  /// The output settings that the options select, for 80 columns without colors.
+  Screen screen() const;
   /// The value of an option, or `otherwise`.
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
   /// The values of an option that may occur several times, in order.

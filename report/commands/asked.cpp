@@ -11,7 +11,7 @@ namespace {
 constexpr std::array sides_words{
     Word{"SIDES", "requests of one command; the first is compared with each other", true, true, "sides"}};
 
-constexpr Command compare_requests{.name = "compare",
+constexpr Command compare_requests{.name = compare_name,
                                    .arguments = "SIDES",
                                    .summary = compare_summary,
                                    .about = compare_about,
@@ -32,7 +32,7 @@ std::vector<Command> asked_commands() {
 }
 
 std::vector<const Option*> asked_options(const Command& command) {
-  constexpr Parts output = part::styles | part::exact | part::full | part::records | part::files;
+  constexpr Parts output = part::styles | part::exact | part::full | part::records | part::files | part::pictures;
   std::vector<const Option*> all;
   for (const Option* o : options_of(command))
     if ((o->parts == 0 || (o->parts & ~output) != 0) && !takes_file(*o) && o->flag != "--require-fit") all.push_back(o);

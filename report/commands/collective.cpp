@@ -53,6 +53,7 @@ const Command collective_command{
     .words = collective_words,
     .own = collective_options,
     .parts = part::styles | part::exact,
+    .keys = "hardware inputs conventions link reached_link algorithms",
     .answer = answer_collective};
 
 }  // namespace llmcalc

@@ -11,6 +11,8 @@
 
 namespace llmcalc {
 
+std::string Word::request_key() const { return key.empty() ? lower(name) : std::string(key); }
+
 json::Value json_of(const Output& output) {
   if (const auto* report = std::get_if<Report>(&output.content)) return report_json(*report);
   const auto* page = std::get_if<Page>(&output.content);
@@ -24,8 +26,6 @@ std::string text_of(const Output& output, const Screen& screen) {
   if (screen.style == Style::html) return preformatted_html(page->text({.columns = screen.columns}));
   return screen.style == Style::json && !page->verbatim ? dump(page->json) : page->text(screen);
 }
-
-std::string key_of(const Word& w) { return w.key.empty() ? lower(w.name) : std::string(w.key); }
 
 std::string invocation(const Command& c) {
   return c.name.empty() ? std::string(c.program) : fmt::format("{} {}", c.program, c.name);

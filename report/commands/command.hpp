@@ -23,6 +23,9 @@ struct Word {
   bool required = true;
   bool repeats = false;    ///< whether it may occur several times; only for the last argument of a command
   std::string_view key{};  ///< key in requests; empty: `name`
+
+  /// The argument's key in requests: "quantity".
+  std::string request_key() const;
 };
 
 /// The help for MODEL, the same in every command.
@@ -46,7 +49,7 @@ struct Output {
 
 /// The answer as JSON.
 json::Value json_of(const Output& output);
-/// The answer in the screen's style, as printed.
+/// The answer as the command line prints it; empty if there is none.
 std::string text_of(const Output& output, const Screen& screen);
 
 struct Command {
@@ -56,12 +59,11 @@ struct Command {
   std::span<const Word> words{};
   std::span<const Option> own{};  ///< options that only this command has
   Parts parts = 0;                ///< parts of the answer; the command accepts the table options that affect them
+  std::string_view keys{};        ///< keys of its report in JSON, besides report_head; of a question: see answer_keys()
+  std::string_view files{};       ///< kinds of files that it prints instead of a report: "model hardware"
   Output (*answer)(const Arguments&, Runner& runner) = nullptr;  ///< computes the answer; throws InputError
   int (*run)(const Arguments&) = nullptr;  ///< used instead of answer() by commands with files, kernels or a terminal
 };
-
-/// The word's key in requests.
-std::string key_of(const Word& w);
 
 /// The typed form of a command: "llmcalc train".
 std::string invocation(const Command& c);

@@ -226,6 +226,7 @@ const Command diagnose_command{
         "  journalctl -u vllm | llmcalc diagnose -",
     .words = diagnose_words,
     .parts = diagnose_parts,
+    .keys = "model hardware inputs conventions layout stages diagnosis booking",
     .answer = answer_diagnose};
 
 }  // namespace llmcalc

@@ -298,14 +298,16 @@ constexpr std::array explain_words{
 
 }  // namespace
 
-const Command explain_command{.name = "explain",
-                              .arguments = "[QUANTITY [MODEL]]",
-                              .summary = "formula, symbols, numbers, source",
-                              .about = explain_question.summary,
-                              .examples = explain_question.examples,
-                              .words = explain_words,
-                              .own = own_explain_options,
-                              .parts = explain_question.parts,
-                              .answer = answer_explain};
+const Command explain_command{
+    .name = "explain",
+    .arguments = "[QUANTITY [MODEL]]",
+    .summary = "formula, symbols, numbers, source",
+    .about = explain_question.summary,
+    .examples = explain_question.examples,
+    .words = explain_words,
+    .own = own_explain_options,
+    .parts = explain_question.parts,
+    .keys = "index meanings terms options formats quantities rules model hardware inputs conventions layout stages",
+    .answer = answer_explain};
 
 }  // namespace llmcalc

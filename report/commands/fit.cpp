@@ -92,6 +92,7 @@ const Command fit_command{
     .own = own_fit_options,
     .parts = part::of_inference | part::time | part::hardware | part::machine | part::styles | part::pictures |
              part::full | part::records,
+    .keys = "hardware inputs runnable left_out",
     .answer = answer_fit};
 
 }  // namespace llmcalc

@@ -31,6 +31,7 @@ const Command import_command{
     .examples = "  llmcalc import ./Llama-3.1-8B > my-model.json\n  llmcalc params my-model.json",
     .words = import_words,
     .parts = part::json | part::help,
+    .files = "model",
     .answer = answer_import};
 
 }  // namespace llmcalc

@@ -184,6 +184,7 @@ const Command list_command{.name = "list",
                            .examples = "  llmcalc list models\n  llmcalc list hardware --json",
                            .words = list_words,
                            .parts = part::styles | part::records,
+                           .keys = "models devices software capabilities versions dtypes families machine",
                            .answer = answer_list};
 
 }  // namespace llmcalc

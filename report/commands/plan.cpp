@@ -109,6 +109,9 @@ const Command plan_command{
     .words = plan_words,
     .own = plan_options,
     .parts = plan_train_parts | plan_serve_parts,
+    .keys =
+        "model hardware inputs estimate inference_estimate run plans neighbours front nearest rivals left_out numbers "
+        "largest tried searched",
     .answer = answer_plan};
 
 }  // namespace llmcalc

@@ -41,6 +41,7 @@ const Command scaling_command{
     .examples = "  llmcalc scaling --compute 5.76e23\n  llmcalc scaling --params 70B --fit besiroglu",
     .own = scaling_options,
     .parts = part::styles,
+    .keys = "inputs conventions fits",
     .answer = answer_scaling};
 
 }  // namespace llmcalc

@@ -104,14 +104,16 @@ Request serving_request(const Arguments& arguments) {
   return r;
 }
 
-const Command serve_command{.name = "serve",
-                            .arguments = "MODEL --hardware HW",
-                            .summary = "a server under load",
-                            .about = serve_question.summary,
-                            .examples = serve_question.examples,
-                            .words = serve_words,
-                            .own = own_serve_options,
-                            .parts = serve_question.parts,
-                            .answer = answer_serve};
+const Command serve_command{
+    .name = "serve",
+    .arguments = "MODEL --hardware HW",
+    .summary = "a server under load",
+    .about = serve_question.summary,
+    .examples = serve_question.examples,
+    .words = serve_words,
+    .own = own_serve_options,
+    .parts = serve_question.parts,
+    .keys = "model hardware inputs layout serving steady_state engine_memory inference_estimate timeline",
+    .answer = answer_serve};
 
 }  // namespace llmcalc

@@ -78,6 +78,8 @@ const Command show_command{
         "model.gguf",
     .words = show_words,
     .parts = part::styles,
+    .keys = "inputs checkpoint groups not_recognised",
+    .files = "model hardware software estimates",
     .answer = answer_show};
 
 }  // namespace llmcalc

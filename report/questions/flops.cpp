@@ -52,6 +52,7 @@ const Question flops_question{
         "  llmcalc flops llama-3.1-405b --tokens 15.6T --ops",
     .parts = part::formulas | part::model_flops | part::operators | part::styles | part::exact | part::full,
     .sections = flops_sections,
-    .fill = fill_flops};
+    .fill = fill_flops,
+    .filled = "ops"};
 
 }  // namespace llmcalc

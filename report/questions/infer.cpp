@@ -74,6 +74,7 @@ const Question infer_question{
              part::operators | part::styles | part::pictures | part::exact | part::full | part::launch,
     .needs_hardware = true,
     .sections = infer_sections,
-    .fill = fill_infer};
+    .fill = fill_infer,
+    .filled = "remedies prefill_ops decode_ops target stages"};
 
 }  // namespace llmcalc

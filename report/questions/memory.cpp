@@ -60,6 +60,7 @@ const Question memory_question{
     .parts = part::training | part::process | part::of_inference | part::halves | part::hardware | part::machine |
              part::operators | part::styles | part::pictures | part::exact | part::full,
     .sections = memory_sections,
-    .fill = fill_memory};
+    .fill = fill_memory,
+    .filled = "remedies ops prefill_ops decode_ops"};
 
 }  // namespace llmcalc

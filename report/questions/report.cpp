@@ -78,6 +78,7 @@ const Question report_question{
              part::exact | part::full,
     .needs_hardware = true,
     .sections = report_sections,
-    .fill = fill_report};
+    .fill = fill_report,
+    .filled = "remedies ops prefill_ops decode_ops"};
 
 }  // namespace llmcalc

@@ -57,6 +57,7 @@ const Question train_question{
              part::operators | part::styles | part::pictures | part::exact | part::full | part::launch | part::files,
     .needs_hardware = true,
     .sections = train_sections,
-    .fill = fill_train};
+    .fill = fill_train,
+    .filled = "remedies ops step_target"};
 
 }  // namespace llmcalc

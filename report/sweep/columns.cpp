@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "ask/request/options/options.hpp"
-#include "report/schema.hpp"
+#include "report/schema/report_schema.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 

@@ -117,7 +117,7 @@ void Drawn::add_word(const Word& w) {
   if (rarely() || (!w.required && below(2) == 0)) return;
   const std::string value =
       w.name == "LOG" ? "INFO 01-01 00:00:00 llm_engine.py: Initializing an LLM engine" : word_value(w);
-  add(w.name == "CONFIG" ? "model" : key_of(w), value);
+  add(w.name == "CONFIG" ? "model" : w.request_key(), value);
   asked_.typed += " " + quoted(value);
   if (w.name == "LOG" || w.name == "CONFIG" || w.name == "NAME") is_typed_ = w.name == "NAME";
 }

@@ -3,6 +3,7 @@
 #include "report/ask.hpp"
 
 #include "report/render/render.hpp"
+#include "report/schema/request_schema.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -161,4 +162,35 @@ TEST_CASE("the key of an error is the input inside \"inputs\"", "[ask]") {
   CHECK(key(R"({"command": "params", "model": "gpt2", "inputs": {"sequence": 5}})") == "sequence");
   CHECK(key(R"({"command": "train", "model": "gpt2", "hardware": "h100", "inputs": {"sp": 3}})") == "sp");
   CHECK(key(R"({"command": "params", "model": "gpt2", "inputs": []})") == "inputs");
+}
+
+TEST_CASE("no input of a request opens a file", "[ask]") {
+  const std::string path = test::scratch() + "/config.json";
+  test::write_file(path, test::read_file(LLMCALC_SOURCE_DIR "/tests/models/llama.json"));
+  Count tried = 0;
+  for (const Command& c : requested_commands()) {
+    const json::Value schema = arguments_schema(c)["properties"];
+    json::Value request{{"command", c.name}, {"model", "gpt2"}, {"hardware", "h100"}};
+    for (const char* key : {"model", "hardware"})
+      if (!schema.contains(key)) request.erase(key);
+    std::vector<std::string> keys{"model", "config", "hardware", "software", "trace", "requests"};
+    for (const auto& [key, part] : schema["inputs"]["properties"].items()) keys.push_back(key);
+    for (const std::string& key : keys)
+      for (const std::string& name : {path, path + ".absent"}) {
+        if (c.name == "diagnose" && key == "log") continue;  // the text of a log
+        json::Value one = request;
+        one["inputs"][key] = name;
+        CAPTURE(c.name, key);
+        const std::string answer = ask(one).dump();
+        CHECK((answer.find("{\"error\"") == 0 || answer.find("config.json") == std::string::npos));
+        CHECK(answer.find("no such file") == std::string::npos);
+        ++tried;
+      }
+  }
+  CHECK(tried > 1000);
+}
+
+TEST_CASE("an option outside the inputs is refused with its place", "[ask]") {
+  CHECK(refused(R"({"command": "params", "model": "gpt2", "tp": 8})") ==
+        "\"tp\" is not a request key; put it under \"inputs\"");
 }

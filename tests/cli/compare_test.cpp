@@ -135,3 +135,9 @@ TEST_CASE("a comparison leads with the quantity that its reports were computed f
   CHECK(token < tenth);
   CHECK(r.out.find(" %", tenth) != std::string::npos);  // a share, as in the comparison of steps
 }
+
+TEST_CASE("two versions of a stack are compared by key, lists of objects included", "[compare][cli]") {
+  const json::Value differences = test::ask("compare --software vllm@0.10 vllm@0.19")["differences"];
+  REQUIRE_FALSE(differences.empty());
+  for (const json::Value& d : differences) CHECK(d["a"] != d["b"]);
+}

@@ -120,7 +120,7 @@ Effect effect(const Question& q, const Option& o) {
   return answered ? Effect::none : Effect::refused;
 }
 
-constexpr Parts how_it_is_printed = part::styles | part::exact | part::full | part::files;
+constexpr Parts how_it_is_printed = part::styles | part::pictures | part::exact | part::full | part::files;
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "ask/request/options/option_values.hpp"
 #include "text/error.hpp"
+#include "text/file_access.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {
@@ -155,6 +156,7 @@ std::string acceptance_text(const std::vector<double>& acceptance) {
 LengthsText read_lengths(std::string_view text, std::string_view where) {
   if (same_spelling(text, "constant")) return {};
   if (const auto variation = behind("lognormal:", text)) return {read_variation(*variation, where)};
+  require_file_access(std::string(text));
   return {0, std::string(text)};
 }
 

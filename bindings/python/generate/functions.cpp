@@ -48,7 +48,7 @@ std::string word_type(const Word& w, bool compares) {
 
 /// `compares`: whether the words are requests, any number of them.
 Parameter parameter_of(const Word& w, bool compares) {
-  return {.key = w.name == "CONFIG" ? "model" : key_of(w),
+  return {.key = w.name == "CONFIG" ? "model" : w.request_key(),
           .type = word_type(w, compares),
           .help = std::string(w.help),
           .is_word = true,

@@ -1,4 +1,4 @@
-#include "report/schema.hpp"
+#include "report/schema/report_schema.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include "ask/request/options/options.hpp"
 #include "report/explain/definition.hpp"
 #include "report/report.hpp"
+#include "report/schema/schema_head.hpp"
 
 namespace llmcalc {
 namespace {
@@ -45,6 +46,8 @@ constexpr std::array tables{
     SchemaTable{"not_recognised", "tensors of a checkpoint whose names match no group"},
     SchemaTable{"models", "model presets"},
     SchemaTable{"software", "software profiles"},
+    SchemaTable{"capabilities", "features that each software profile can launch"},
+    SchemaTable{"versions", "versions of software profiles: release and source"},
     SchemaTable{"devices", "hardware presets"},
     SchemaTable{"dtypes", "number formats"},
     SchemaTable{"families", "values of model_type that the importer reads"},
@@ -54,8 +57,6 @@ constexpr std::array tables{
     SchemaTable{"meanings", "meanings of a word: as a quantity, option, format, schedule or term"},
     SchemaTable{"rules", "rules of thumb of the cheat sheet"},
     SchemaTable{"differences", "where engine and textbook, prediction and measurement, or compared reports differ"},
-    SchemaTable{"differences_2", "third report compared with the first"},
-    SchemaTable{"differences_3", "fourth report compared with the first"},
     SchemaTable{"changes", "differences between a saved report and the current one"},
     SchemaTable{"cases", "models of a validation suite"},
     SchemaTable{"training", "a training step, predicted and measured"},
@@ -172,9 +173,6 @@ std::string meaning(const explain::Definition& d) {
   return d.convention.empty() ? s : s + "; " + std::string(d.convention);
 }
 
-/// A value of any type but null: unknown or inapplicable values are absent.
-Value scalar() { return {{"type", {"string", "number", "boolean"}}}; }
-
 /// A single format, or an object with "all", the format of most components, and exceptions by name.
 Value formats_schema() { return {{"type", {"string", "object"}}, {"additionalProperties", {{"type", "string"}}}}; }
 
@@ -186,7 +184,6 @@ void add_inputs(Value& schema) {
     const bool by_component = o.flag == "--weight-precision" || o.flag == "--base-precision";
     Value& option = inputs["properties"][o.key()] = by_component ? formats_schema() : scalar();
     option["description"] = fmt::format("{}: {}", o.flag, o.help);
-    if (o.key() == "weight_precision") option["type"].push_back("object");  // a format per component
   }
   inputs["properties"]["files"] = {{"type", {"array", "string"}}, {"description", "the files that were read"}};
   inputs["properties"]["keys"] = described("object", "show: model metadata of a GGUF file");
@@ -227,11 +224,8 @@ void add_array(Value& schema, const SchemaTable& t, const Value& item) {
 }  // namespace
 
 Value report_json_schema() {
-  Value schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-               {"title", fmt::format("llmcalc report, schema {}", report_schema)},
-               {"type", "object"},
-               {"additionalProperties", false},
-               {"properties", Value::object()}};
+  Value schema = schema_head("report", fmt::format("llmcalc report, schema {}", report_schema));
+  schema.update({{"type", "object"}, {"additionalProperties", false}, {"properties", Value::object()}});
   add_head(schema);
   add_inputs(schema);
   for (const explain::Definition& d : explain::definitions())
@@ -274,6 +268,8 @@ Value report_json_schema() {
   for (const SchemaTable& t : objects) schema["properties"][std::string(t.key)] = described("object", t.meaning);
   for (const SchemaTable& t : tables) add_array(schema, t, "object");
   for (const SchemaTable& t : name_lists) add_array(schema, t, {"string", "object"});
+  schema["patternProperties"] = {{"^differences_[0-9]+$", schema["properties"]["differences"]}};
+  schema["patternProperties"].begin().value()["description"] = "a later side compared with the first";
   return schema;
 }
 
