@@ -93,10 +93,23 @@ void read_logit_bytes(const json::Object& o, EngineLaw& law) {
   each.refuse_unread();
 }
 
+/// Shares by family, whose names are free.
+json::Expected window_shares_schema() {
+  return {{{"type", "object"}, {"additionalProperties", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}}}},
+          json::Value::array({{{"gpt_oss", 0.8}}})};
+}
+
 std::vector<std::pair<std::string, double>> read_window_shares(const json::Object& o) {
+  o.expects("window_shares", window_shares_schema);
   std::vector<std::pair<std::string, double>> all;
-  for (const std::string& family : o.keys()) all.emplace_back(family, positive_real(o, family, 1));
-  o.refuse_unread();
+  if (!o.has("window_shares")) return all;
+  const json::Object shares = o.object("window_shares");
+  for (const auto& [family, share] : shares.value().items()) {
+    if (!share.is_number() || share <= 0 || share > 1)
+      throw InputError(
+          fmt::format("{}, {}: expected a number above 0 and at most 1", shares.where(), in_quotes(family)));
+    all.emplace_back(family, share.get<double>());
+  }
   return all;
 }
 
@@ -124,12 +137,11 @@ EngineLaw read_engine_law(const json::Object& o) {
                 .block_tokens = limit(o, "block_tokens"),
                 .whole_prompts = whole_prompts,
                 .scaled_sparse_rows = has_scaled_rows(o),
-                .window_shares = {},
+                .window_shares = read_window_shares(o),
                 .by_ranks = {},
                 .by_memory = {}};
   if (o.has("utilization")) law.utilization = positive_real(o, "utilization", 1);
   if (o.has("graphs_gib")) law.graphs = Bytes(std::llround(positive_real(o, "graphs_gib", 1e3) * gib));
-  if (o.has("window_shares")) law.window_shares = read_window_shares(o.object("window_shares"));
   read_logit_bytes(o, law);
   law.by_ranks = read_list(o, "by_ranks", read_ranks);
   law.by_memory = read_list(o, "by_memory", read_size);

@@ -6,7 +6,7 @@
 #include "calc/links/collective.hpp"
 #include "presets/builtin.hpp"
 #include "report/commands/asked.hpp"
-#include "report/schema.hpp"
+#include "report/schema/report_schema.hpp"
 
 namespace llmcalc::test {
 namespace {

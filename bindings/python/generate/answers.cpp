@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "bindings/python/generate/python_text.hpp"
-#include "report/schema.hpp"
+#include "report/schema/report_schema.hpp"
 
 namespace llmcalc::python {
 namespace {
