@@ -183,7 +183,7 @@ SweepPoints read_points(const Arguments& arguments) {
   SweepPoints points{.command = &swept_command(arguments.word("COMMAND"), "'llmcalc sweep'"), .axes = {}};
   points.axes.emplace_back(nullptr, arguments.word("MODEL"));
   for (const auto& [option, text] : arguments.options_given()) {
-    if (option->parts == 0 || option->parts == part::files) continue;  // options of sweep itself
+    if (option->parts == 0 || (option->parts & part::files) != 0) continue;  // options of sweep itself
     check_swept_option(*points.command, *option);
     points.axes.emplace_back(option, option->value.empty() ? "" : text);
   }

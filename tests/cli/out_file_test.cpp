@@ -57,7 +57,7 @@ TEST_CASE("a file that llmcalc did not write is preserved unless --force is give
 TEST_CASE("--force without a file to write is rejected", "[out_file][cli]") {
   test::refused("train gpt2 --hardware h100 --force", "--force has no effect without --trace; add --trace");
   test::refused("sweep params gpt2 --force", "--force has no effect without --out; add --out");
-  test::refused("accuracy training --force", "--force applies only to accuracy convert; omit it");
+  test::refused("accuracy training --force", "--force applies only to accuracy convert, --html and --out; omit it");
 }
 
 TEST_CASE("a trace can be written to standard output and to other files that are not regular", "[out_file][cli]") {

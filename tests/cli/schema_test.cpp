@@ -90,8 +90,8 @@ TEST_CASE("every report conforms to the JSON Schema and contains no null", "[con
 
 TEST_CASE("an unknown schema is refused with the nearest name", "[contract][cli]") {
   test::refused("schema trian",
-                "llmcalc: unknown schema \"trian\", did you mean \"train\"? ('llmcalc schema --help' lists all)");
-  test::refused("schema schema", "llmcalc: unknown schema \"schema\" ('llmcalc schema --help' lists all)");
+                "unknown schema \"trian\", did you mean \"train\"? ('llmcalc schema --help' lists all)");
+  test::refused("schema schema", "unknown schema \"schema\" ('llmcalc schema --help' lists all)");
 }
 
 TEST_CASE("the schema rejects unknown keys and wrong types", "[contract][cli]") {
