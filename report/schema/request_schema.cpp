@@ -20,8 +20,6 @@ using json::Value;
 constexpr std::array quantities{"N", "X", "R",    "P",    "S",    "W",     "H",      "K",     "C",      "D",
                                 "M", "T", "SIZE", "TIME", "RATE", "SPEED", "FACTOR", "USD/h", "KG/KWH", "B/S"};
 
-bool names_file(const Option& o) { return o.value.find("FILE") != o.value.npos || o.value.find("DIR") != o.value.npos; }
-
 bool is_choice(std::string_view form) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789-+_|";
   return form.find('|') != form.npos && form.find_first_not_of(letters) == form.npos && std::isdigit(form[0]) == 0;
@@ -62,7 +60,7 @@ Value hardware_schema() {
 Value patterns_of(const Command& c) {
   Value all{{"_text$", {{"type", "string"}}}};
   for (const Option& o : c.own)
-    if (!o.value.empty() && !names_file(o)) all[fmt::format("^{}_", o.key())] = scalar();
+    if (!o.value.empty() && !takes_file(o)) all[fmt::format("^{}_", o.key())] = scalar();
   return all;
 }
 
@@ -78,7 +76,7 @@ Value inputs_schema(const Command& c) {
   Value inputs{{"type", "object"}, {"additionalProperties", false}, {"properties", Value::object()}};
   add_words(inputs, c);
   for (const Option* o : options_of(c))
-    if (!names_file(*o) && o->parts != part::help && o->parts != part::pictures && o->flag != "--hardware")
+    if (!takes_file(*o) && o->parts != part::help && o->parts != part::pictures && o->flag != "--hardware")
       inputs["properties"][o->key()] = option_schema(*o);
   inputs["patternProperties"] = patterns_of(c);
   return inputs;
