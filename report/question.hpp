@@ -37,7 +37,7 @@ bool applies(const SectionRow& row, const Request& r);
 /// The worse of the memory verdicts on training and inference; absent without hardware.
 std::optional<Fit> fit_of(const Answer& answer);
 
-/// Keys of the question's report in JSON, besides those of every report, separated by spaces.
+/// Keys of the question's report in JSON, in addition to the keys of every report; separated by spaces.
 std::string answer_keys(const Question& question);
 
 /// The report for a request that has been read and checked.
