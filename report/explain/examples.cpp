@@ -88,6 +88,12 @@ std::vector<Example> examples_of_plans() {
       {"--no-kv-cache", llama, {{"--no-kv-cache", ""}}},
       {"--roofline step", llama, {{"--roofline", "step"}}},
       {"--efficiency 0.5", llama, {{"--efficiency", "0.5"}}},
+  };
+}
+
+/// Examples of estimates with a software stack, and of targets.
+std::vector<Example> examples_of_software() {
+  return {
       {"--software NAME", llama, {{"--software", "megatron-lm"}, {"--dp", "16"}, {"--global-batch", "16"}}},
       {"--software NAME --days X --mtbf H",
        llama,
@@ -136,7 +142,7 @@ std::vector<Example> examples_of_servers() {
 const std::vector<Example>& examples() {
   static const std::vector<Example> all = [] {
     std::vector<Example> v = examples_of_models();
-    for (const std::vector<Example>& more : {examples_of_plans(), examples_of_servers()})
+    for (const std::vector<Example>& more : {examples_of_plans(), examples_of_software(), examples_of_servers()})
       v.insert(v.end(), more.begin(), more.end());
     return v;
   }();
