@@ -22,8 +22,6 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::string_view svg_begin = "<svg xmlns=";
-
 bool begins_with(const std::string& path, std::string_view begin) {
   const BinaryFile file(path, "a picture");
   std::string head(std::min<std::size_t>(begin.size(), static_cast<std::size_t>(file.size())), '\0');
@@ -63,7 +61,8 @@ std::string trace_of(const Command& command, const Arguments& arguments, const j
     return plot::number_at(report, fmt::format("layout.{}", key)).value_or(1);
   };
   const double stages = number("pp"), slots = 3 * stages * number("chunks") * number("micro_batches");
-  if (option_of(command, "--trace") == nullptr || stages < 2 || slots > most_slots) return "";
+  const bool wanted = arguments.has("--html") || arguments.text("--plot") == "pipeline";
+  if (!wanted || option_of(command, "--trace") == nullptr || stages < 2 || slots > most_slots) return "";
   return command.answer(arguments.with_flag("--trace"), runner).trace;
 }
 
@@ -83,23 +82,6 @@ plot::Labels labels_of(const Report& report) {
   return labels;
 }
 
-std::vector<plot::Chart> all_charts(const json::Value& report, const plot::Labels& labels, const std::string& trace) {
-  std::vector<plot::Chart> all = plot::charts_of(report, labels, trace);
-  for (plot::Chart& c : plot::curves_of(report)) all.push_back(std::move(c));
-  return all;
-}
-
-void draw_chart(const Arguments& arguments, const std::vector<plot::Chart>& charts) {
-  const plot::ChartKind& kind = kind_called(arguments.text("--plot"));
-  for (const plot::Chart& c : charts) {
-    if (c.key != kind.key) continue;
-    if (arguments.has("--out")) return write_file(arguments.text("--out"), plot::svg_file(c));
-    return write_out(plot::characters(c, output_columns()));
-  }
-  throw InputError(
-      fmt::format("--plot {}: this answer has no such chart; it shows {} ({})", kind.key, kind.meaning, kind.needs));
-}
-
 /// The answer with operators and stages, or without them if the command refuses them.
 Output complete_answer(const Command& command, const Arguments& arguments, Runner& runner) {
   const Arguments complete = arguments.with_flag("--ops").with_flag("--stages");
@@ -110,16 +92,40 @@ Output complete_answer(const Command& command, const Arguments& arguments, Runne
   }
 }
 
+void draw_chart(const Arguments& arguments, const plot::Chart& chart) {
+  if (arguments.has("--out")) return write_file(arguments.text("--out"), plot::svg_file(chart));
+  write_out(plot::characters(chart, output_columns()));
+}
+
+/// Draws the chart of --plot: one of `charts`, or a curve, which repeats the request.
+void draw_chart(const Arguments& arguments, const json::Value& report, const std::vector<plot::Chart>& charts) {
+  const plot::ChartKind& kind = kind_called(arguments.text("--plot"));
+  const auto of_kind = [&](const plot::Chart& c) { return c.key == kind.key; };
+  if (const auto found = std::find_if(charts.begin(), charts.end(), of_kind); found != charts.end())
+    return draw_chart(arguments, *found);
+  const std::vector<plot::Chart> curves = plot::curves_of(report);
+  if (const auto found = std::find_if(curves.begin(), curves.end(), of_kind); found != curves.end())
+    return draw_chart(arguments, *found);
+  throw InputError(
+      fmt::format("--plot {}: this answer has no such chart; it shows {} ({})", kind.key, kind.meaning, kind.needs));
+}
+
+/// The page of a report, with its curves.
+std::string page_of(const Report& report, const json::Value& numbers, std::vector<plot::Chart> charts,
+                    const Arguments& arguments) {
+  for (plot::Chart& c : plot::curves_of(numbers)) charts.push_back(std::move(c));
+  return page_text({.report = report,
+                    .charts = std::move(charts),
+                    .explanations = explanations_of(numbers),
+                    .command = command_line(arguments)});
+}
+
 /// Writes the page and draws the chart that the arguments ask for.
 void write_pictures(const Report& report, const std::string& trace, const Arguments& arguments) {
   const json::Value numbers = report_json(report);
-  const std::vector<plot::Chart> charts = all_charts(numbers, labels_of(report), trace);
-  if (arguments.has("--html"))
-    write_file(arguments.text("--html"), page_text({.report = report,
-                                                    .charts = charts,
-                                                    .explanations = explanations_of(numbers),
-                                                    .command = command_line(arguments)}));
-  if (arguments.has("--plot")) draw_chart(arguments, charts);
+  const std::vector<plot::Chart> charts = plot::charts_of(numbers, labels_of(report), trace);
+  if (arguments.has("--html")) write_file(arguments.text("--html"), page_of(report, numbers, charts, arguments));
+  if (arguments.has("--plot")) draw_chart(arguments, numbers, charts);
 }
 
 }  // namespace
@@ -135,7 +141,7 @@ void check_pictures(const Arguments& arguments) {
               force);
   if (arguments.has("--out"))
     check_out({arguments.text("--out"), "--out", "a chart",
-               [](const std::string& path) { return begins_with(path, svg_begin); }},
+               [](const std::string& path) { return begins_with(path, plot::svg_begin); }},
               force);
 }
 

@@ -43,9 +43,9 @@ std::string svg_element(const Chart& chart, const std::string& prefix) {
   const double height = std::visit([&](const auto& content) { return draw(canvas, content); }, chart.content);
   const std::string title = prefix + chart.key + "-title", about = prefix + chart.key + "-about";
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" "
+      "{} viewBox=\"0 0 {} {}\" role=\"img\" "
       "aria-labelledby=\"{} {}\">\n<title id=\"{}\">{}</title>\n<desc id=\"{}\">{}</desc>\n{}</svg>\n",
-      coordinate(canvas_width), coordinate(height + 8), title, about, title, escaped(chart.title), about,
+      svg_begin, coordinate(canvas_width), coordinate(height + 8), title, about, title, escaped(chart.title), about,
       escaped(chart.about), canvas.elements());
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ask/request/options/options.hpp"
 #include "report/plot/charts.hpp"
 #include "report/plot/report_numbers.hpp"
 #include "report/plot/scale.hpp"
@@ -112,4 +113,21 @@ TEST_CASE("mistakes with pictures are rejected", "[plot][cli][bad_input]") {
              Contains("this answer has no such chart") && Contains("plan train"));
   CHECK_THAT(test::refusal_in(infer + "--out a.svg"), Contains("--out has no effect without --plot"));
   CHECK_THAT(test::refusal_in(infer + "--html /nowhere/a.html"), Contains("cannot write"));
+}
+
+TEST_CASE("the help of --plot lists the kinds of charts in order", "[plot][help]") {
+  std::string all;
+  const auto kinds = plot::chart_kinds();
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    all += (i == 0 ? "" : i + 1 == kinds.size() ? " or " : ", ") + std::string(kinds[i].key);
+  CHECK(find_option("--plot")->help == "draw a chart: " + all);
+}
+
+TEST_CASE("a picture of another program is preserved unless --force is given", "[plot][cli]") {
+  const std::string path = test::scratch() + "/other.svg";
+  test::write_file(path, "<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>");
+  const std::string command = "infer llama-3.1-8b --hardware h100 --plot memory --out " + path;
+  CHECK_THAT(test::refusal_in(command), Contains("is not a chart written by llmcalc"));
+  CHECK(test::llmcalc(command + " --force").code == 0);
+  CHECK(test::llmcalc(command).code == 0);
 }

@@ -390,8 +390,8 @@ constexpr std::array output_options{
            common, part::pictures},
     Option{
         "--plot", "KIND",
-        "draw a chart: memory, breakdown, roofline, sensitivity, pipeline, requests, plans, models, batch, context or "
-        "load",
+        "draw a chart: memory, breakdown, roofline, sensitivity, pipeline, requests, plans, models, accuracy, batch, "
+        "context or load",
         common, part::pictures},
     Option{"--out", "FILE.svg", "write the chart of --plot to a file; '-o' for short [drawn with characters]", !common,
            part::pictures, "--plot"},
